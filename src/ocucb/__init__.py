@@ -1,0 +1,95 @@
+"""Finite-armed stochastic bandits: policies, exact simulation, and the paper they come from.
+
+>>> import ocucb
+>>> result = ocucb.simulate(["ocucb", "ucb"], ocucb.gap(K=2, gap=0.3), horizon=1000, rng=1)
+>>> print(result.table())  # doctest: +SKIP
+
+Names are loaded when they are first used, so that ``import ocucb`` and ``ocucb --help`` are quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "policies": [
+        "AOCUCB",
+        "EpsilonGreedy",
+        "ExploreThenCommit",
+        "ImprovedUCB",
+        "MOSS",
+        "OCUCB",
+        "Policy",
+        "PolicyFamily",
+        "ThompsonSampling",
+        "UCB",
+        "UniformRandom",
+        "choice_policy",
+        "index_policy",
+        "parse_policy",
+        "sampling_policy",
+    ],
+    "problems": [
+        "Problem",
+        "bernoulli",
+        "conjecture",
+        "custom_rewards",
+        "gap",
+        "gaussian",
+        "moss_failure",
+        "parse_problem",
+        "uniform_arms",
+        "uniform_rewards",
+    ],
+    "results": ["PolicyResult", "SimulationResult"],
+    "simulation": ["SimulationInterrupted", "simulate"],
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = ["__version__", *_MODULE_OF]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from .policies import AOCUCB as AOCUCB
+    from .policies import MOSS as MOSS
+    from .policies import OCUCB as OCUCB
+    from .policies import UCB as UCB
+    from .policies import EpsilonGreedy as EpsilonGreedy
+    from .policies import ExploreThenCommit as ExploreThenCommit
+    from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import Policy as Policy
+    from .policies import PolicyFamily as PolicyFamily
+    from .policies import ThompsonSampling as ThompsonSampling
+    from .policies import UniformRandom as UniformRandom
+    from .policies import choice_policy as choice_policy
+    from .policies import index_policy as index_policy
+    from .policies import parse_policy as parse_policy
+    from .policies import sampling_policy as sampling_policy
+    from .problems import Problem as Problem
+    from .problems import bernoulli as bernoulli
+    from .problems import conjecture as conjecture
+    from .problems import custom_rewards as custom_rewards
+    from .problems import gap as gap
+    from .problems import gaussian as gaussian
+    from .problems import moss_failure as moss_failure
+    from .problems import parse_problem as parse_problem
+    from .problems import uniform_arms as uniform_arms
+    from .problems import uniform_rewards as uniform_rewards
+    from .results import PolicyResult as PolicyResult
+    from .results import SimulationResult as SimulationResult
+    from .simulation import SimulationInterrupted as SimulationInterrupted
+    from .simulation import simulate as simulate
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'ocucb' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,62 @@
+"""Reading and writing what people type: numbers, lists and ``name:key=value`` specifications."""
+
+from __future__ import annotations
+
+import math
+
+# Beyond this, floating point cannot count rounds one by one.
+LARGEST_COUNT = 2**53
+
+
+def split_specification(text: str) -> tuple[str, dict[str, float]]:
+    """Split ``name:key=value,key=value`` into the name and a dictionary.
+
+    Examples
+    --------
+    >>> split_specification("ocucb:alpha=2,psi=4")
+    ('ocucb', {'alpha': 2.0, 'psi': 4.0})
+    """
+    name, colon, rest = text.partition(":")
+    numbers: dict[str, float] = {}
+    for item in rest.split(",") if colon else []:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{item!r} in {text!r} must have the form key=value.")
+        if key.strip() in numbers:
+            raise ValueError(f"{key.strip()!r} stands twice in {text!r}.")
+        numbers[key.strip()] = to_number(value, f"{key.strip()} in {text!r}")
+    return name.strip(), numbers
+
+
+def to_number(text: str, what: str) -> float:
+    """Return the number that `text` spells, fractions such as ``1/3`` included."""
+    try:
+        top, slash, bottom = text.partition("/")
+        return float(top) / float(bottom) if slash else float(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{what} must be a number, got {text!r}.") from None
+
+
+def to_count(value: object, what: str, least: int = 1) -> int:
+    """Return `value` as a whole number between `least` and 2^53, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> to_count(1e5, "horizon")
+    100000
+    """
+    if isinstance(value, str):
+        value = to_number(value, what)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a whole number, got {value!r}.") from None
+    if number != number or (math.isfinite(number) and not number.is_integer()):
+        raise ValueError(f"{what} must be a whole number, got {value}.")
+    if number < least:
+        raise ValueError(f"{what} must be at least {least}, got {value}.")
+    if number > LARGEST_COUNT:
+        raise ValueError(f"{what} must be at most 2^53 = {LARGEST_COUNT}, got {value}.")
+    return int(number)

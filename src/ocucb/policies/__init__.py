@@ -1,0 +1,83 @@
+"""Who plays: one file for each policy, its formula first.
+
+To add a policy, write a file like `moss.py` and name its family here.
+"""
+
+from __future__ import annotations
+
+from ._base import (
+    Policy,
+    PolicyFamily,
+    Range,
+    above,
+    at_least,
+    between,
+    choice_policy,
+    index_policy,
+    sampling_policy,
+    whole_from,
+)
+from .aocucb import AOCUCB
+from .epsilon_greedy import EpsilonGreedy
+from .explore_then_commit import ExploreThenCommit
+from .improved_ucb import ImprovedUCB
+from .moss import MOSS
+from .ocucb import OCUCB
+from .thompson import ThompsonSampling
+from .ucb import UCB
+from .uniform import UniformRandom
+
+__all__ = [
+    "AOCUCB",
+    "FAMILIES",
+    "MOSS",
+    "OCUCB",
+    "UCB",
+    "EpsilonGreedy",
+    "ExploreThenCommit",
+    "ImprovedUCB",
+    "Policy",
+    "PolicyFamily",
+    "Range",
+    "ThompsonSampling",
+    "UniformRandom",
+    "above",
+    "at_least",
+    "between",
+    "choice_policy",
+    "index_policy",
+    "parse_policy",
+    "sampling_policy",
+    "whole_from",
+]
+
+FAMILIES: dict[str, PolicyFamily] = {
+    family.name: family
+    for family in (
+        OCUCB,
+        AOCUCB,
+        UCB,
+        MOSS,
+        ThompsonSampling,
+        ImprovedUCB,
+        UniformRandom,
+        ExploreThenCommit,
+        EpsilonGreedy,
+    )
+}
+
+
+def parse_policy(text: str) -> Policy:
+    """Return the policy that `text` names, in the way of the command line.
+
+    Examples
+    --------
+    >>> parse_policy("moss:constant=4")
+    MOSS(constant=4)
+    """
+    from .._text import split_specification
+
+    name, numbers = split_specification(text)
+    if name not in FAMILIES:
+        raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
+    return FAMILIES[name](**numbers)

@@ -1,0 +1,321 @@
+"""What a policy is, and the three ways to state one.
+
+`index_policy`
+    A bonus. The arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
+    played: OCUCB, UCB, MOSS.
+`sampling_policy`
+    A deviation. Each arm's index is drawn afresh in every round from a normal distribution with
+    standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` around its mean:
+    Thompson sampling.
+`choice_policy`
+    Anything else: a function that looks at all arms and names one: explore-then-commit.
+
+Each decorator turns one function into a `PolicyFamily`; calling that with parameters gives a
+`Policy`, which `simulate` plays. Engines read the declarations made here and never a policy's name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+from .._compile import inlined
+
+Kind = Literal["index", "sampling", "choice"]
+Waiting = Literal["fall", "still", "rise"]
+
+# How many leading arguments of a policy's function belong to the engine.
+_STATE = {
+    "index": ("pulls", "t", "horizon", "arms"),
+    "sampling": ("pulls", "t", "horizon", "arms"),
+    "choice": ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream"),
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a parameter may have, in words and as a test."""
+
+    text: str
+    holds: Callable[[float], bool]
+
+
+def above(low: float) -> Range:
+    """All numbers above `low`."""
+    return Range(f"> {low:g}", lambda value: value > low)
+
+
+def at_least(low: float) -> Range:
+    """All numbers from `low` on."""
+    return Range(f">= {low:g}", lambda value: value >= low)
+
+
+def between(low: float, high: float) -> Range:
+    """All numbers from `low` to `high`, both included."""
+    return Range(f"between {low:g} and {high:g}", lambda value: low <= value <= high)
+
+
+def whole_from(low: int) -> Range:
+    """All whole numbers from `low` on."""
+    return Range(
+        f"a whole number >= {low}", lambda value: value >= low and float(value).is_integer()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyFamily:
+    """A policy whose parameters are still open; call it to fix them.
+
+    Attributes
+    ----------
+    name : str
+        How the command line calls it.
+    kind : {"index", "sampling", "choice"}
+        Which of the three forms `function` has.
+    function : callable
+        The compiled rule.
+    defaults : dict
+        Parameters and their default values, in the order in which `function` takes them.
+    formula, reference : str
+        For readers: the rule in one line, and where it comes from.
+    valid, proved : dict of str to Range
+        Where a parameter makes sense (anything else is an error), and where the regret bound of
+        `reference` is proved (anything else is worth a warning).
+    waiting_arms : {"fall", "still", "rise"} or None
+        What an arm's index (or deviation) does with t while the arm is not played; None when
+        nobody has said.
+    concave : bool
+        ``pulls * bonus`` is concave in `pulls` for fixed t, as far as `cut` (see `index_policy`).
+    cut : callable or None
+        Pulls from which on the bonus is zero, as ``cut(horizon, arms, *parameters)``.
+    memory : callable or None
+        Numbers that a choice policy remembers, as ``memory(arms)``; they start at zero.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    function: Callable[..., Any]
+    defaults: Mapping[str, float]
+    formula: str
+    reference: str
+    valid: Mapping[str, Range] = field(default_factory=dict)
+    proved: Mapping[str, Range] = field(default_factory=dict)
+    waiting_arms: Waiting | None = None
+    concave: bool = False
+    cut: Callable[..., float] | None = None
+    memory: Callable[[int], int] | None = None
+
+    def __call__(self, *args: float, **kwargs: float) -> Policy:
+        """Return the policy with these parameters; the others keep their defaults."""
+        names = list(self.defaults)
+        if len(args) > len(names):
+            raise TypeError(
+                f"{self.label} takes {_count(len(names), 'parameter')}, got {len(args)}."
+            )
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.defaults:
+                raise TypeError(
+                    f"{self.label} has no parameter {name!r}; "
+                    + (f"it has {', '.join(names)}." if names else "it has none.")
+                )
+            if name in given:
+                raise TypeError(f"{self.label} got parameter {name!r} twice.")
+            given[name] = value
+        values = {name: self._checked(name, given.get(name, self.defaults[name])) for name in names}
+        for name, proved in self.proved.items():
+            if not proved.holds(values[name]):
+                warnings.warn(
+                    f"{self.label} with {name} = {values[name]:g}: its regret bound is proved "
+                    f"for {name} {proved.text}.",
+                    stacklevel=2,
+                )
+        return Policy(self, tuple(values.values()))
+
+    def _checked(self, name: str, value: float) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.label}'s {name} must be a number, got {value!r}.") from None
+        if number - number != 0:
+            raise ValueError(f"{self.label}'s {name} must be finite, got {number}.")
+        valid = self.valid.get(name)
+        if valid is not None and not valid.holds(number):
+            raise ValueError(f"{self.label}'s {name} must be {valid.text}, got {number:g}.")
+        return number
+
+    def __repr__(self) -> str:
+        return f"<policy {self.label}({', '.join(f'{k}={v:g}' for k, v in self.defaults.items())})>"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy with its parameters: what `simulate` plays.
+
+    Attributes
+    ----------
+    family : PolicyFamily
+        The rule.
+    values : tuple of float
+        Its parameters, in the order of ``family.defaults``.
+    """
+
+    family: PolicyFamily
+    values: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The policy as one writes it on the command line: ``ocucb:alpha=2,psi=2``."""
+        inside = ",".join(f"{k}={v!r}".removesuffix(".0") for k, v in self.parameters.items())
+        return f"{self.family.name}:{inside}" if inside else self.family.name
+
+    @property
+    def label(self) -> str:
+        """The policy as a figure's legend calls it: parameters only where they differ."""
+        unusual = [
+            f"{name}={value:g}"
+            for name, value in self.parameters.items()
+            if value != self.family.defaults[name]
+        ]
+        return f"{self.family.label}({', '.join(unusual)})" if unusual else self.family.label
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters by name."""
+        return dict(zip(self.family.defaults, self.values, strict=True))
+
+    def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
+        """Return what an index policy adds to the mean of an arm, in units of sigma.
+
+        Examples
+        --------
+        >>> from ocucb import OCUCB
+        >>> round(OCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 6)
+        1.498937
+        """
+        if self.family.kind != "index":
+            raise TypeError(f"{self.label} is no index policy: it has no bonus.")
+        answer: float = self.family.function(
+            float(pulls), float(t), float(horizon), float(arms), *self.values
+        )
+        return answer
+
+    def __repr__(self) -> str:
+        return f"{self.family.label}({', '.join(f'{k}={v:g}' for k, v in self.parameters.items())})"
+
+
+def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> PolicyFamily:
+    """Read name and parameters off a policy's function, compile it and wrap it up."""
+    state = _STATE[kind]
+    arguments = inspect.signature(function).parameters
+    title = function.__name__
+    if len(arguments) < len(state):
+        raise TypeError(f"{title} must take the arguments {', '.join(state)} first.")
+    defaults: dict[str, float] = {}
+    for argument in list(arguments.values())[len(state) :]:
+        if argument.default is inspect.Parameter.empty:
+            raise TypeError(f"{title}'s parameter {argument.name!r} needs a default value.")
+        if argument.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise TypeError(f"{title}'s parameter {argument.name!r} must be an ordinary one.")
+        defaults[argument.name] = float(argument.default)
+    facts.setdefault("name", title.lower().replace("_", "-"))
+    facts.setdefault("label", title)
+    facts.setdefault("formula", f"{title}{inspect.signature(function)}")
+    facts.setdefault("reference", "a policy of your own")
+    family = PolicyFamily(kind=kind, function=inlined(function), defaults=defaults, **facts)
+    object.__setattr__(family, "__doc__", inspect.getdoc(function))
+    object.__setattr__(family, "__module__", function.__module__)
+    return family
+
+
+Decorator = Callable[[Callable[..., Any]], PolicyFamily]
+
+
+@overload
+def index_policy(function: Callable[..., float], /) -> PolicyFamily: ...
+@overload
+def index_policy(**facts: Any) -> Decorator: ...
+def index_policy(
+    function: Callable[..., float] | None = None, /, **facts: Any
+) -> PolicyFamily | Decorator:
+    """Make an index policy out of a bonus.
+
+    In each round the policy plays the arm with the largest ``mean + sigma * bonus``, after it has
+    played every arm once; ties are broken at random.
+
+    Parameters
+    ----------
+    function : callable
+        ``bonus(pulls, t, horizon, arms, ...)``: pulls of the arm before round t, the round
+        (counted from 1), the horizon, the number of arms, then parameters with default values.
+        It gets floats, returns a float, and must be something that numba can compile.
+    **facts
+        Any of the attributes of `PolicyFamily`. Engines make use of
+
+        waiting_arms : {"fall", "still", "rise"}
+            What the bonus does as t grows and the arm waits. Without it every arm is looked at in
+            every round.
+        concave : bool
+            ``pulls * bonus`` is concave in pulls while t stands still (up to `cut`, where one is
+            given).
+        cut : callable
+            ``cut(horizon, arms, ...)``: pulls from which on the bonus is zero.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from math import log, sqrt
+    >>> @ocucb.index_policy(waiting_arms="rise")
+    ... def cautious(pulls, t, horizon, arms, constant=8.0):
+    ...     return sqrt(constant / pulls * log(t))
+    >>> cautious(constant=4)
+    cautious(constant=4)
+    """
+    return _decorate(function, "index", facts)
+
+
+@overload
+def sampling_policy(function: Callable[..., float], /) -> PolicyFamily: ...
+@overload
+def sampling_policy(**facts: Any) -> Decorator: ...
+def sampling_policy(
+    function: Callable[..., float] | None = None, /, **facts: Any
+) -> PolicyFamily | Decorator:
+    """Make a policy out of a standard deviation: it plays the arm whose fresh sample is largest.
+
+    `function` has the form ``deviation(pulls, t, horizon, arms, ...)``; see `index_policy`.
+    """
+    return _decorate(function, "sampling", facts)
+
+
+@overload
+def choice_policy(function: Callable[..., int], /) -> PolicyFamily: ...
+@overload
+def choice_policy(**facts: Any) -> Decorator: ...
+def choice_policy(
+    function: Callable[..., int] | None = None, /, **facts: Any
+) -> PolicyFamily | Decorator:
+    """Make a policy out of a function that names the arm to play.
+
+    `function` has the form ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)``. It is
+    asked from round K + 1 on; `pulls` and `sums` hold the pulls and summed rewards of the K
+    arms, `memory` is an array of ``memory(K)`` numbers of its own (zero when a run starts), and
+    `stream` is for `ocucb.random.uniform` and its sisters.
+    """
+    return _decorate(function, "choice", facts)
+
+
+def _decorate(
+    function: Callable[..., Any] | None, kind: Kind, facts: dict[str, Any]
+) -> PolicyFamily | Decorator:
+    if function is None:
+        return lambda late: _family(late, kind, facts)
+    return _family(function, kind, facts)

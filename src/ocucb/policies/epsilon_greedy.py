@@ -1,0 +1,40 @@
+"""Epsilon-greedy: mostly the best arm so far, now and then any arm.
+
+>>> from ocucb import EpsilonGreedy
+>>> EpsilonGreedy(epsilon=0.05)
+EpsilonGreedy(epsilon=0.05)
+"""
+
+from typing import Any
+
+from ..random import below, largest, uniform
+from ._base import between, choice_policy
+
+
+def _memory(arms: int) -> int:
+    return arms
+
+
+@choice_policy(
+    name="epsilon-greedy",
+    formula="with probability epsilon an arm at random, else the arm with the largest mean",
+    reference="Sutton and Barto (1998), Reinforcement learning",
+    valid={"epsilon": between(0, 1)},
+    memory=_memory,
+)
+def EpsilonGreedy(
+    t: float,
+    horizon: float,
+    pulls: Any,
+    sums: Any,
+    sigma: float,
+    memory: Any,
+    stream: Any,
+    epsilon: float = 0.1,
+) -> int:
+    """Explore at random with a fixed probability."""
+    if uniform(stream) < epsilon:
+        return below(stream, pulls.size)
+    for i in range(pulls.size):
+        memory[i] = sums[i] / pulls[i]
+    return largest(memory, stream)

@@ -1,0 +1,42 @@
+"""Explore, then commit: Robbins (1952), Perchet et al. (2016).
+
+>>> from ocucb import ExploreThenCommit
+>>> ExploreThenCommit(m=50)
+ExploreThenCommit(m=50)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..random import largest
+from ._base import choice_policy, whole_from
+
+
+def _memory(arms: int) -> int:
+    return 1
+
+
+@choice_policy(
+    name="explore-then-commit",
+    formula="each arm m times in turn, then the arm with the largest mean for ever",
+    reference="Robbins (1952); Perchet, Rigollet, Chassang and Snowberg (2016)",
+    valid={"m": whole_from(1)},
+    memory=_memory,
+)
+def ExploreThenCommit(
+    t: float,
+    horizon: float,
+    pulls: Any,
+    sums: Any,
+    sigma: float,
+    memory: Any,
+    stream: Any,
+    m: float = 10.0,
+) -> int:
+    """Play each arm m times, then play the arm that did best."""
+    if t <= m * pulls.size:
+        return int(t - 1.0) % int(pulls.size)
+    if memory[0] == 0.0:
+        memory[0] = 1.0 + largest(np.divide(sums, pulls), stream)
+    return int(memory[0]) - 1

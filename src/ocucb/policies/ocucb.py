@@ -1,0 +1,30 @@
+"""Optimally Confident UCB: Lattimore (2015), algorithm 1.
+
+>>> from ocucb import OCUCB
+>>> OCUCB(alpha=2.5)
+OCUCB(alpha=2.5, psi=2)
+"""
+
+from math import log, sqrt
+
+from ._base import above, at_least, index_policy
+
+
+@index_policy(
+    name="ocucb",
+    formula="mean + sigma * sqrt(alpha / T * log(psi * n / t))",
+    reference="Lattimore (2015), Optimally confident UCB, algorithm 1",
+    valid={"alpha": above(0), "psi": at_least(1)},
+    proved={"alpha": above(2), "psi": at_least(2)},
+    waiting_arms="fall",
+    concave=True,
+)
+def OCUCB(
+    pulls: float, t: float, horizon: float, arms: float, alpha: float = 3.0, psi: float = 2.0
+) -> float:
+    """Optimally Confident UCB, the algorithm of the paper.
+
+    Order-optimal regret, problem-dependent and in the worst case at once, for alpha > 2 and
+    psi >= 2 (theorems 1 and 2). The experiments of the paper use alpha = 3.
+    """
+    return sqrt(alpha / pulls * log(psi * horizon / t))

@@ -1,0 +1,22 @@
+"""Thompson sampling with a flat Gaussian prior: Thompson (1933).
+
+>>> from ocucb import ThompsonSampling
+>>> ThompsonSampling()
+ThompsonSampling()
+"""
+
+from math import sqrt
+
+from ._base import sampling_policy
+
+
+@sampling_policy(
+    name="thompson",
+    label="Thompson sampling",
+    formula="mean + sigma * N(0, 1 / T), a fresh sample for every arm in every round",
+    reference="Thompson (1933); flat prior as in Lattimore (2015), appendix on experiments",
+    waiting_arms="still",
+)
+def ThompsonSampling(pulls: float, t: float, horizon: float, arms: float) -> float:
+    """Thompson sampling: play the arm whose sample from the posterior is largest."""
+    return 1.0 / sqrt(pulls)

@@ -1,0 +1,23 @@
+"""UCB: Katehakis and Robbins (1995), in the form that the paper's experiments use.
+
+>>> from ocucb import UCB
+>>> UCB()
+UCB(constant=2)
+"""
+
+from math import log, sqrt
+
+from ._base import above, index_policy
+
+
+@index_policy(
+    name="ucb",
+    formula="mean + sigma * sqrt(constant / T * log(t))",
+    reference="Katehakis and Robbins (1995); Auer, Cesa-Bianchi and Fischer (2002)",
+    valid={"constant": above(0)},
+    waiting_arms="rise",
+    concave=True,
+)
+def UCB(pulls: float, t: float, horizon: float, arms: float, constant: float = 2.0) -> float:
+    """UCB with 2 inside the square root, which is asymptotically optimal for Gaussian rewards."""
+    return sqrt(constant / pulls * log(t))

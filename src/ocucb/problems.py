@@ -1,0 +1,332 @@
+"""What is played: arms, their means and gaps, their noise, and the instances of the paper.
+
+A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`
+and `custom_rewards` make one from means; `gap`, `moss_failure`, `uniform_arms` and `conjecture`
+make the paper's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._compile import inlined
+from ._text import split_specification, to_count
+from .random import normal
+from .random import uniform as draw_uniform
+
+Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """A kind of reward: ``draw(mean, scale, stream)`` returns one."""
+
+    name: str
+    draw: Callable[..., float]
+
+
+@inlined
+def _draw_gaussian(mean: float, scale: float, stream: Any) -> float:
+    return mean + scale * normal(stream)
+
+
+@inlined
+def _draw_bernoulli(mean: float, scale: float, stream: Any) -> float:
+    return 1.0 if draw_uniform(stream) < mean else 0.0
+
+
+@inlined
+def _draw_uniform(mean: float, scale: float, stream: Any) -> float:
+    return mean + scale * (2.0 * draw_uniform(stream) - 1.0)
+
+
+GAUSSIAN = Noise("gaussian", _draw_gaussian)
+BERNOULLI = Noise("bernoulli", _draw_bernoulli)
+UNIFORM = Noise("uniform", _draw_uniform)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A bandit problem.
+
+    Attributes
+    ----------
+    means : ndarray
+        The expected reward of each arm.
+    scales : ndarray
+        One number for each arm that its rewards need: the standard deviation of Gaussian rewards,
+        half the width of uniform ones.
+    noise : Noise
+        The kind of reward.
+    sigma : float
+        The noise of every arm is sigma-subgaussian; policies are told this number.
+    name : str
+        How tables and figures call it.
+    paper_horizon : int or None
+        The horizon that goes with an instance of the paper.
+    """
+
+    means: npt.NDArray[np.float64]
+    scales: npt.NDArray[np.float64]
+    noise: Noise
+    sigma: float
+    name: str
+    paper_horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        for vector in (self.means, self.scales, self.gaps):
+            vector.flags.writeable = False
+
+    @property
+    def arms(self) -> int:
+        """Number of arms, K."""
+        return self.means.size
+
+    @cached_property
+    def gaps(self) -> npt.NDArray[np.float64]:
+        """What each arm's mean lacks to the best one."""
+        gaps: npt.NDArray[np.float64] = self.means.max() - self.means
+        return gaps
+
+    @property
+    def best_arm(self) -> int:
+        """The arm with the largest mean, counted from 0; the first of them if there are several."""
+        return int(self.means.argmax())
+
+    @cached_property
+    def identity(self) -> str:
+        """A name for everything that its rewards depend on."""
+        digest = hashlib.sha256(self.noise.name.encode())
+        digest.update(self.means.tobytes())
+        digest.update(self.scales.tobytes())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<problem {self.name}: {self.arms} arms, {self.noise.name}, sigma={self.sigma:g}>"
+
+
+def _vector(values: Numbers | float, what: str, size: int | None = None) -> npt.NDArray[np.float64]:
+    """Return finite numbers as a vector, or say which of them is wrong."""
+    try:
+        vector = np.array(values, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be numbers, got {values!r}.") from None
+    if size is not None and vector.size == 1:
+        vector = np.full(size, vector[0])
+    if vector.ndim != 1:
+        raise ValueError(f"{what} must be a list of numbers, got an array with {vector.ndim} axes.")
+    if size is None and vector.size < 1:
+        raise ValueError(f"{what} must name at least one arm, got none.")
+    if size is not None and vector.size != size:
+        raise ValueError(
+            f"{what} must be one number or one for each of {size} arms, got {vector.size}."
+        )
+    for i in np.flatnonzero(~np.isfinite(vector)):
+        raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
+    return vector
+
+
+def _positive(values: Numbers | float, what: str, size: int) -> npt.NDArray[np.float64]:
+    vector = _vector(values, what, size)
+    for i in np.flatnonzero(~(vector > 0)):
+        raise ValueError(f"{what} must be greater than 0, got {vector[i]:g}.")
+    return vector
+
+
+def _list(vector: npt.NDArray[np.float64]) -> str:
+    shown = [f"{value:g}" for value in vector[:6]]
+    return "means " + ", ".join(shown) + (", ..." if vector.size > 6 else "")
+
+
+def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
+    """Arms with normal rewards.
+
+    Parameters
+    ----------
+    means : list of float
+        Expected rewards.
+    sigma : float or list of float
+        Standard deviation, one for all arms or one for each; policies are told the largest.
+
+    Examples
+    --------
+    >>> gaussian([0, -0.3]).gaps
+    array([0. , 0.3])
+    """
+    vector = _vector(means, "means")
+    scales = _positive(sigma, "sigma", vector.size)
+    return Problem(vector, scales, GAUSSIAN, float(scales.max()), _list(vector))
+
+
+def bernoulli(means: Numbers) -> Problem:
+    """Arms that pay 1 with the given probabilities and 0 otherwise; 1/2-subgaussian.
+
+    Examples
+    --------
+    >>> bernoulli([0.5, 0.4]).sigma
+    0.5
+    """
+    vector = _vector(means, "means")
+    for i in np.flatnonzero((vector < 0) | (vector > 1)):
+        raise ValueError(
+            f"means of Bernoulli rewards must lie in [0, 1], got {vector[i]:g} for arm {i + 1}."
+        )
+    return Problem(vector, np.full(vector.size, 0.5), BERNOULLI, 0.5, _list(vector))
+
+
+def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem:
+    """Arms with rewards spread evenly over mean - halfwidth ... mean + halfwidth.
+
+    Such noise is subgaussian with sigma equal to its standard deviation, halfwidth / sqrt(3).
+
+    Examples
+    --------
+    >>> round(uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
+    0.1155
+    """
+    vector = _vector(means, "means")
+    scales = _positive(halfwidth, "halfwidth", vector.size)
+    return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), _list(vector))
+
+
+def custom_rewards(
+    sample: Callable[..., float],
+    means: Numbers,
+    sigma: float,
+    scales: Numbers | float = 1.0,
+) -> Problem:
+    """Arms with rewards of your own.
+
+    Parameters
+    ----------
+    sample : function
+        ``sample(mean, scale, stream)`` returns one reward whose expectation is `mean`. It is
+        compiled by numba; randomness comes from `ocucb.random`.
+    means : list of float
+        Expected rewards.
+    sigma : float
+        The noise is sigma-subgaussian.
+    scales : float or list of float
+        Handed to `sample` as it is.
+
+    Examples
+    --------
+    >>> from ocucb.random import uniform
+    >>> def coin(mean, scale, stream):
+    ...     return mean + (scale if uniform(stream) < 0.5 else -scale)
+    >>> custom_rewards(coin, [0, -0.3], sigma=1.0)
+    <problem means 0, -0.3: 2 arms, coin, sigma=1>
+    """
+    vector = _vector(means, "means")
+    if not callable(sample) or len(inspect.signature(sample).parameters) != 3:
+        raise TypeError(f"sample must be a function of (mean, scale, stream), got {sample!r}.")
+    positive = float(_positive(sigma, "sigma", 1)[0])
+    numbers = _vector(scales, "scales", vector.size)
+    return Problem(vector, numbers, _noise_of(sample), positive, _list(vector))
+
+
+_CUSTOM: dict[Callable[..., float], Noise] = {}
+
+
+def _noise_of(sample: Callable[..., float]) -> Noise:
+    """Return one `Noise` for each function, so that it is compiled once."""
+    if sample not in _CUSTOM:
+        _CUSTOM[sample] = Noise(sample.__name__, inlined(sample))
+    return _CUSTOM[sample]
+
+
+def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
+    plain = gaussian(means, sigma)
+    return Problem(plain.means, plain.scales, plain.noise, plain.sigma, name, horizon)
+
+
+def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
+    """One arm with mean 0 and K - 1 arms with mean -gap: most of the paper's experiments.
+
+    Examples
+    --------
+    >>> gap(K=3, gap=0.5).means
+    array([ 0. , -0.5, -0.5])
+    """
+    K = to_count(K, "K")
+    if not (math.isfinite(gap) and gap >= 0):
+        raise ValueError(f"gap must be at least 0, got {gap}.")
+    means = np.full(K, -float(gap))
+    means[0] = 0.0
+    return _instance(means, f"gap:K={K},gap={gap:g}", sigma, None)
+
+
+def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
+    """Means 0, -1/(4K), -1, ..., -1, with horizon K^3: where the regret of MOSS explodes.
+
+    Examples
+    --------
+    >>> moss_failure(K=4).means
+    array([ 0.    , -0.0625, -1.    , -1.    ])
+    """
+    K = to_count(K, "K of moss-failure", least=2)
+    means = np.full(K, -1.0)
+    means[:2] = 0.0, -1.0 / (4.0 * K)
+    return _instance(means, f"moss-failure:K={K}", sigma, K**3)
+
+
+def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
+    """Means -(i - 1) / K for i = 1 ... K: the last experiment of the paper.
+
+    Examples
+    --------
+    >>> uniform_arms(K=4).means
+    array([ 0.  , -0.25, -0.5 , -0.75])
+    """
+    K = to_count(K, "K")
+    return _instance(0.0 - np.arange(K) / K, f"uniform:K={K}", sigma, None)
+
+
+def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
+    """Means 1/2, 1/2 - 1/K, 0, ..., 0, with horizon K^2: section 2.1's counterexample.
+
+    Examples
+    --------
+    >>> conjecture(K=4).means
+    array([0.5 , 0.25, 0.  , 0.  ])
+    """
+    K = to_count(K, "K of conjecture", least=2)
+    means = np.zeros(K)
+    means[:2] = 0.5, 0.5 - 1.0 / K
+    return _instance(means, f"conjecture:K={K}", sigma, K**2)
+
+
+INSTANCES: dict[str, Callable[..., Problem]] = {
+    "gap": gap,
+    "moss-failure": moss_failure,
+    "uniform": uniform_arms,
+    "conjecture": conjecture,
+}
+
+
+def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
+    """Return the instance that `text` names, in the way of the command line.
+
+    Examples
+    --------
+    >>> parse_problem("gap:K=10,gap=0.3")
+    <problem gap:K=10,gap=0.3: 10 arms, gaussian, sigma=1>
+    """
+    name, numbers = split_specification(text)
+    if name not in INSTANCES:
+        raise ValueError(f"unknown problem {name!r}; choose from {', '.join(INSTANCES)}.")
+    make = INSTANCES[name]
+    allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
+    for key in numbers:
+        if key not in allowed:
+            raise ValueError(f"problem {name!r} has no {key!r}; it has {', '.join(allowed)}.")
+    return make(**numbers, sigma=sigma)

@@ -1,0 +1,396 @@
+"""What comes out of a simulation: means, error bars, quantiles; as a table, a figure, a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+Floats = npt.NDArray[np.float64]
+
+QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+SAMPLE_SIZE = 65_536  # runs whose regret is kept one by one; quantiles come from these
+_FORMAT = "ocucb-simulation"
+_VERSION = 1
+
+_COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret", "stderr")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean and summed squared deviation of runs, at each checkpoint, and their pulls.
+
+    Blocks of runs are reduced to these and then merged, always in the order of the runs, so that
+    the outcome is the same to the last bit however the blocks were computed.
+    """
+
+    runs: int
+    mean: Floats
+    squares: Floats
+    pulls: Floats
+    sample: Floats
+
+    @staticmethod
+    def of(regret: Floats, pulls: npt.NDArray[np.int64]) -> Moments:
+        """Reduce the outcome of a kernel: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+        mean = regret.mean(axis=0)
+        squares = ((regret - mean) ** 2).sum(axis=0)
+        return Moments(
+            len(regret), mean, squares, pulls.mean(axis=0), regret[:, -1][:SAMPLE_SIZE].copy()
+        )
+
+    def merged(self, later: Moments) -> Moments:
+        """Return the moments of both together (Chan, Golub and LeVeque 1979)."""
+        runs = self.runs + later.runs
+        share = later.runs / runs
+        shift = later.mean - self.mean
+        room = max(0, SAMPLE_SIZE - self.sample.size)
+        return Moments(
+            runs,
+            self.mean + share * shift,
+            self.squares + later.squares + shift**2 * (share * self.runs),
+            self.pulls + share * (later.pulls - self.pulls),
+            np.concatenate([self.sample, later.sample[:room]]) if room else self.sample,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyResult:
+    """How one policy did.
+
+    Attributes
+    ----------
+    policy, label : str
+        Its name with all parameters, and its short name for tables.
+    engine : str
+        The engine that played it.
+    horizon, runs : int
+        Rounds in a run, and runs.
+    checkpoints : ndarray
+        Rounds after which the regret was measured; the last is the horizon.
+    regret, stderr : ndarray
+        Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
+    pulls : ndarray
+        Mean number of pulls of each arm.
+    sample : ndarray
+        Final regret of the first 65,536 runs, one by one.
+    seconds : float
+        Time spent simulating, compilation left out.
+    """
+
+    policy: str
+    label: str
+    engine: str
+    horizon: int
+    runs: int
+    checkpoints: npt.NDArray[np.int64]
+    regret: Floats
+    stderr: Floats
+    pulls: Floats
+    sample: Floats
+    seconds: float
+
+    @property
+    def mean_regret(self) -> float:
+        """Mean pseudo-regret at the horizon."""
+        return float(self.regret[-1])
+
+    def quantile(self, level: float | Sequence[float]) -> Any:
+        """Return quantiles of the final regret, from the first 65,536 runs.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate(ocucb.UCB(), ocucb.gap(), 100, runs=10, rng=1)
+        >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
+        True
+        """
+        return np.quantile(self.sample, level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result at the horizon as plain numbers: one object of ``--json``."""
+        levels = self.quantile(QUANTILES)
+        return {
+            "policy": self.policy,
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "mean_regret": self.mean_regret,
+            "stderr": _number(self.stderr[-1]),
+            "quantiles": {f"{q:g}": float(x) for q, x in zip(QUANTILES, levels, strict=True)},
+            "mean_pulls": self.pulls.tolist(),
+            "engine": self.engine,
+            "seconds": self.seconds,
+        }
+
+
+def _number(value: float) -> float | None:
+    """Return a float that JSON can write: None instead of nan."""
+    return None if value != value else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """What `simulate` returns: one `PolicyResult` for each policy.
+
+    ``result["ocucb"]`` finds a policy by its name, as ``result[0]`` does by its place.
+
+    Attributes
+    ----------
+    policies : list of PolicyResult
+        One for each policy, in the order of the call.
+    problem : str
+        The problem's name.
+    means : ndarray
+        The arms' expected rewards.
+    noise : str
+        The kind of reward.
+    sigma : float
+        What the policies were told about the noise.
+    seed : int
+        ``rng=seed`` gives the same numbers again.
+    version : str
+        The version of ocucb that made it.
+    """
+
+    policies: list[PolicyResult]
+    problem: str
+    means: Floats
+    noise: str
+    sigma: float
+    seed: int
+    version: str
+
+    def __iter__(self) -> Iterator[PolicyResult]:
+        return iter(self.policies)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def __getitem__(self, which: int | str) -> PolicyResult:
+        if isinstance(which, int):
+            return self.policies[which]
+        for one in self.policies:
+            if which in (one.policy, one.label, one.policy.partition(":")[0]):
+                return one
+        raise KeyError(f"no policy {which!r} here; there are {[one.policy for one in self]}")
+
+    def table(self) -> str:
+        """Return the result as text: a line for each policy.
+
+        Regret is followed by two standard errors.
+        """
+        rows = [("policy", "mean regret", "", "median", "95%", "runs", "engine", "seconds")]
+        for one in self:
+            bar = 2 * one.stderr[-1]
+            median, high = one.quantile([0.5, 0.95])
+            rows.append(
+                (
+                    one.label,
+                    f"{one.mean_regret:.{_digits(bar)}f}",
+                    f"± {bar:.{_digits(bar)}f}" if bar == bar else "",
+                    f"{median:.4g}",
+                    f"{high:.4g}",
+                    f"{one.runs:,}",
+                    one.engine,
+                    f"{one.seconds:.2f}",
+                )
+            )
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = []
+        for row in rows:
+            cells = [
+                text.ljust(width) if column in (0, 2, 6) else text.rjust(width)
+                for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip())
+        horizon = f"{self.policies[0].horizon:,}"
+        noise = f"{self.noise} rewards, sigma = {self.sigma:g}"
+        lines.append(f"{self.problem}, {noise}, horizon {horizon}, seed {self.seed}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{one.label}</td><td>{one.mean_regret:.4g} ± {2 * one.stderr[-1]:.2g}</td>"
+            f"<td>{one.runs:,}</td><td>{one.engine}</td></tr>"
+            for one in self
+        )
+        head = "<tr><th>policy</th><th>mean regret</th><th>runs</th><th>engine</th></tr>"
+        return f"<table><caption>{self.problem}</caption>{head}{rows}</table>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each policy and checkpoint, as dictionaries."""
+        return [
+            dict(
+                zip(
+                    _COLUMNS,
+                    (
+                        self.problem,
+                        one.policy,
+                        one.engine,
+                        one.horizon,
+                        int(t),
+                        one.runs,
+                        float(mean),
+                        float(error),
+                    ),
+                    strict=True,
+                )
+            )
+            for one in self
+            for t, mean, error in zip(one.checkpoints, one.regret, one.stderr, strict=True)
+        ]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
+            ) from None
+        return pandas.DataFrame(self.rows(), columns=list(_COLUMNS))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `rows` to a CSV file."""
+        with replacing(path) as file:
+            writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows())
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Draw regret against rounds, with bands of two standard errors.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; the ending (.png, .pdf, .svg) says how.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from .figures import regret_over_time, write
+
+        figure = regret_over_time(self)
+        if path is not None:
+            write(figure, path)
+        return figure
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file that `load` reads."""
+        document = {
+            "format": _FORMAT,
+            "format_version": _VERSION,
+            "version": self.version,
+            "problem": self.problem,
+            "means": self.means.tolist(),
+            "noise": self.noise,
+            "sigma": self.sigma,
+            "seed": self.seed,
+            "policies": [
+                {
+                    "policy": one.policy,
+                    "label": one.label,
+                    "engine": one.engine,
+                    "horizon": one.horizon,
+                    "runs": one.runs,
+                    "checkpoints": one.checkpoints.tolist(),
+                    "regret": one.regret.tolist(),
+                    "stderr": [_number(error) for error in one.stderr],
+                    "pulls": one.pulls.tolist(),
+                    "sample": one.sample.tolist(),
+                    "seconds": one.seconds,
+                }
+                for one in self
+            ],
+        }
+        with replacing(path) as file:
+            json.dump(document, file, allow_nan=False)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SimulationResult:
+        """Read a file that `save` wrote."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            document = None
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise ValueError(f"{path} is not a simulation that ocucb saved.")
+        if document.get("format_version") != _VERSION:
+            raise ValueError(
+                f"{path} was saved in format {document.get('format_version')!r}, and this ocucb "
+                f"reads format {_VERSION}; a newer ocucb may read it."
+            )
+        try:
+            policies = [
+                PolicyResult(
+                    policy=one["policy"],
+                    label=one["label"],
+                    engine=one["engine"],
+                    horizon=one["horizon"],
+                    runs=one["runs"],
+                    checkpoints=np.array(one["checkpoints"], dtype=np.int64),
+                    regret=np.array(one["regret"], dtype=np.float64),
+                    stderr=np.array(one["stderr"], dtype=np.float64),
+                    pulls=np.array(one["pulls"], dtype=np.float64),
+                    sample=np.array(one["sample"], dtype=np.float64),
+                    seconds=one["seconds"],
+                )
+                for one in document["policies"]
+            ]
+            return cls(
+                policies,
+                document["problem"],
+                np.array(document["means"], dtype=np.float64),
+                document["noise"],
+                document["sigma"],
+                document["seed"],
+                document["version"],
+            )
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"{path} is damaged: parts of the simulation are missing.") from None
+
+
+def _digits(bar: float) -> int:
+    """Return how many decimals show two digits of an error bar."""
+    if not bar > 0 or not np.isfinite(bar):
+        return 2
+    return int(min(9, max(0, 1 - np.floor(np.log10(bar)))))
+
+
+class replacing:
+    """Open a temporary file beside `path` that takes its place when all went well.
+
+    A reader finds the old file or the whole new one, never a part.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def __enter__(self) -> Any:
+        self._file = tempfile.NamedTemporaryFile(
+            "w", dir=self.path.parent, prefix=".ocucb-", delete=False, encoding="utf-8", newline=""
+        )
+        return self._file
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        self._file.close()
+        if kind is None:
+            os.replace(self._file.name, self.path)
+        else:
+            os.unlink(self._file.name)

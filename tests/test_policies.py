@@ -1,0 +1,248 @@
+"""The policies: formulae by hand, parameters, and pull-for-pull agreement with the naive twins."""
+
+from __future__ import annotations
+
+import warnings
+from math import inf, log, nan, sqrt
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ocucb
+from ocucb import problems
+from ocucb.engine import kernel_of
+from ocucb.policies import FAMILIES, parse_policy
+
+SETTINGS = [
+    "ocucb",
+    "ocucb:alpha=1,psi=1.5",
+    "aocucb",
+    "ucb",
+    "ucb:constant=0.5",
+    "moss",
+    "moss:constant=4",
+    "thompson",
+    "improved-ucb",
+    "uniform",
+    "explore-then-commit:m=3",
+    "epsilon-greedy:epsilon=0.2",
+]
+
+
+def make(text: str) -> ocucb.Policy:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse_policy(text)
+
+
+def play_kernel(policy, problem, horizon, key, first, runs):
+    """Return regret after every round, and the final pulls."""
+    regret = np.empty((runs, horizon))
+    pulls = np.empty((runs, problem.arms), dtype=np.int64)
+    kernel_of(policy.family, problem.noise, "step")(
+        policy.values,
+        problem.means,
+        problem.scales,
+        problem.gaps,
+        problem.sigma,
+        horizon,
+        np.arange(1, horizon + 1),
+        key,
+        first,
+        regret,
+        pulls,
+    )
+    return regret, pulls
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [  # worked out by hand for T = 4 pulls, round t = 100, horizon n = 1000, K = 5 arms
+        ("ocucb", sqrt(3 / 4 * log(2 * 1000 / 100))),
+        ("ocucb:alpha=2,psi=10", sqrt(2 / 4 * log(10 * 1000 / 100))),
+        ("aocucb", sqrt(2 / 4 * log(1000 / 4))),
+        ("ucb", sqrt(2 / 4 * log(100))),
+        ("moss", sqrt(2 / 4 * log(1000 / 20))),
+        ("moss:constant=4", sqrt(4 / 4 * log(1000 / 20))),
+    ],
+)
+def test_bonus_by_hand(policy, expected):
+    assert make(policy).bonus(4, 100, 1000, 5) == pytest.approx(expected, rel=1e-15)
+
+
+def test_bonus_in_plain_digits():
+    assert ocucb.OCUCB().bonus(1, 1, 1, 1) == pytest.approx(1.4420268, abs=1e-7)  # sqrt(3 log 2)
+    assert ocucb.UCB().bonus(2, 10, 99, 2) == pytest.approx(1.5174271, abs=1e-7)  # sqrt(log 10)
+    assert ocucb.MOSS().bonus(50, 60, 100, 2) == 0.0
+    assert ocucb.AOCUCB().bonus(1, 2, 100, 2) == pytest.approx(3.0348542, abs=1e-7)
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_same_arms_as_the_naive_twin(text, data):
+    arms = data.draw(st.integers(1, 6), label="arms")
+    horizon = data.draw(st.integers(1, 70), label="horizon")
+    noise = data.draw(st.sampled_from(["gaussian", "bernoulli", "uniform"]), label="noise")
+    spread = data.draw(st.sampled_from([0.01, 0.3, 1.0]), label="spread")
+    seed = data.draw(st.integers(0, 2**40), label="seed")
+    # distinct gaps, so that regret after every round tells which arm was played
+    order = np.random.default_rng(seed).permutation(arms)
+    means = 0.9 - spread * (order + order**2 / 64) / 12
+    if noise == "gaussian":
+        problem = problems.gaussian(means, sigma=0.5 + np.arange(arms) / 4)
+    elif noise == "bernoulli":
+        problem = problems.bernoulli(means)
+    else:
+        problem = problems.uniform_rewards(means, halfwidth=0.25)
+    policy = make(text)
+    key = np.array([seed, 12345], dtype=np.uint64)
+    regret, pulls = play_kernel(policy, problem, horizon, key, first=3, runs=2)
+    for run in range(2):
+        played, _ = naive.play(policy, problem, horizon, key, 3 + run)
+        assert np.allclose(regret[run], np.cumsum(problem.gaps[played]), rtol=0, atol=1e-9)
+        assert (pulls[run] == np.bincount(played, minlength=arms)).all()
+
+
+@pytest.mark.parametrize("text", ["ocucb", "moss", "aocucb", "ucb"])
+def test_same_arms_as_the_naive_twin_in_long_runs(text):
+    """Long enough for the step engine's look-ahead, many changes of leader and MOSS's zero bonus."""
+    problem = problems.gaussian([0.1, 0.0, 0.05, -0.2, 0.02], sigma=[1, 0.8, 1, 1, 0.5])
+    key = np.array([7, 8], dtype=np.uint64)
+    regret, pulls = play_kernel(make(text), problem, 4000, key, first=0, runs=3)
+    for run in range(3):
+        played, _ = naive.play(make(text), problem, 4000, key, run)
+        assert (pulls[run] == np.bincount(played, minlength=5)).all()
+        assert np.allclose(regret[run], np.cumsum(problem.gaps[played]), rtol=0, atol=1e-8)
+
+
+def test_ties_are_broken_evenly():
+    """Three equal arms that always pay 1: at round 4 all indices are equal.
+
+    Chi-square with 2 degrees of freedom; 20.7 is exceeded once in 30,000 times.
+    """
+    problem = problems.bernoulli([1.0, 1.0, 1.0])
+    for text in ("ocucb", "ucb", "moss", "aocucb", "epsilon-greedy:epsilon=0", "improved-ucb"):
+        runs = 3000
+        key = np.array([5, 6], dtype=np.uint64)
+        horizon = 4 if text != "improved-ucb" else 200
+        _, pulls = play_kernel(make(text), problem, horizon, key, 0, runs)
+        favourites = pulls.argmax(axis=1)
+        counts = np.bincount(favourites, minlength=3)
+        if text == "improved-ucb":  # nobody is dropped; the arms take turns
+            assert pulls.max() - pulls.min() <= 1
+            continue
+        assert ((counts - runs / 3) ** 2 / (runs / 3)).sum() < 20.7, text
+
+
+def test_user_policy_runs_on_the_engine_like_ours():
+    @ocucb.index_policy(waiting_arms="fall", concave=True)
+    def mine(pulls, t, horizon, arms, alpha=3.0, psi=2.0):
+        return sqrt(alpha / pulls * log(psi * horizon / t))
+
+    @ocucb.index_policy
+    def unknown(pulls, t, horizon, arms, alpha=3.0, psi=2.0):
+        return sqrt(alpha / pulls * log(psi * horizon / t))
+
+    problem = problems.gap(K=4, gap=0.4)
+    key = np.array([1, 2], dtype=np.uint64)
+    theirs = play_kernel(ocucb.OCUCB(), problem, 500, key, 0, 20)
+    for family in (mine, unknown):
+        ours = play_kernel(family(), problem, 500, key, 0, 20)
+        assert (ours[0] == theirs[0]).all()
+        assert (ours[1] == theirs[1]).all()
+
+
+def test_user_choice_and_sampling_policies():
+    @ocucb.choice_policy
+    def last_arm(t, horizon, pulls, sums, sigma, memory, stream):
+        return pulls.size - 1
+
+    @ocucb.sampling_policy
+    def wide(pulls, t, horizon, arms, width=1.0):
+        return width / sqrt(pulls)
+
+    problem = problems.gap(K=3, gap=0.5)
+    result = ocucb.simulate([last_arm, wide(width=1.0), "thompson"], problem, 300, 3000, rng=3)
+    assert result[0].pulls.tolist() == [1, 1, 298]
+    difference = result[1].mean_regret - result[2].mean_regret
+    assert abs(difference) < 4 * sqrt(result[1].stderr[-1] ** 2 + result[2].stderr[-1] ** 2)
+
+
+def test_user_policy_that_fails_says_so():
+    @ocucb.index_policy(waiting_arms="fall")
+    def undefined(pulls, t, horizon, arms):
+        return nan if t > 50 else 1.0 / pulls
+
+    @ocucb.index_policy
+    def undefined_scan(pulls, t, horizon, arms):
+        return nan
+
+    @ocucb.choice_policy
+    def outside(t, horizon, pulls, sums, sigma, memory, stream):
+        return 99
+
+    @ocucb.index_policy
+    def not_compilable(pulls, t, horizon, arms):
+        return {"a": object()}[pulls]
+
+    problem = problems.gap()
+    for family in (undefined, undefined_scan, outside):
+        with pytest.raises(ValueError, match="could not choose an arm in run 0"):
+            ocucb.simulate(family, problem, 100, 3, rng=1)
+    with pytest.raises(TypeError, match="not_compilable cannot be compiled"):
+        ocucb.simulate(not_compilable, problem, 100, 3, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ocucb.OCUCB(alpha=0), ValueError, "alpha must be > 0, got 0"),
+        (lambda: ocucb.OCUCB(psi=0.5), ValueError, "psi must be >= 1, got 0.5"),
+        (lambda: ocucb.OCUCB(alpha=inf), ValueError, "alpha must be finite, got inf"),
+        (lambda: ocucb.OCUCB(alpha="big"), TypeError, "alpha must be a number, got 'big'"),
+        (lambda: ocucb.OCUCB(beta=1), TypeError, "no parameter 'beta'; it has alpha, psi"),
+        (lambda: ocucb.AOCUCB(alpha=1), TypeError, "no parameter 'alpha'; it has none"),
+        (lambda: ocucb.UCB(1, 2), TypeError, "takes 1 parameter, got 2"),
+        (lambda: ocucb.UCB(1, constant=2), TypeError, "got parameter 'constant' twice"),
+        (lambda: ocucb.ExploreThenCommit(m=2.5), ValueError, "m must be a whole number >= 1"),
+        (lambda: ocucb.EpsilonGreedy(epsilon=2), ValueError, "between 0 and 1, got 2"),
+        (lambda: parse_policy("nope"), ValueError, "unknown policy 'nope'; choose from ocucb"),
+        (lambda: parse_policy("ucb:constant"), ValueError, "must have the form key=value"),
+        (lambda: parse_policy("ucb:constant=x"), ValueError, "must be a number, got 'x'"),
+        (lambda: parse_policy("ucb:constant=1,constant=2"), ValueError, "stands twice"),
+    ],
+)
+def test_wrong_parameters(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_parameters_outside_the_theorem_only_warn():
+    for alpha in (1, 2):
+        with pytest.warns(UserWarning, match=f"alpha = {alpha}: its regret bound is proved"):
+            ocucb.OCUCB(alpha=alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ocucb.OCUCB(alpha=2.1, psi=2)
+
+
+def test_wrong_functions_are_refused():
+    with pytest.raises(TypeError, match="must take the arguments pulls, t, horizon, arms"):
+        ocucb.index_policy(lambda pulls: 1.0)
+    with pytest.raises(TypeError, match="'a' needs a default value"):
+        ocucb.index_policy(lambda pulls, t, horizon, arms, a: 1.0)
+    with pytest.raises(TypeError, match="is no index policy"):
+        ocucb.ThompsonSampling().bonus(1, 2, 3, 4)
+
+
+def test_names_round_trip():
+    for text in SETTINGS:
+        policy = make(text)
+        assert make(policy.name) == policy
+        assert policy.family is FAMILIES[text.partition(":")[0]]
+    assert make("ocucb:alpha=2.5").label == "OCUCB(alpha=2.5)"
+    assert make("ocucb").label == "OCUCB"
