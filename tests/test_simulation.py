@@ -1,0 +1,263 @@
+"""simulate: reproducible, honest about errors, safe at the edges."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import ocucb
+from ocucb import simulation
+from ocucb.policies import FAMILIES
+
+ALL = list(FAMILIES)
+
+
+def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
+    return all(
+        x.policy == y.policy
+        and (x.regret == y.regret).all()
+        and (x.stderr == y.stderr).all()
+        and (x.pulls == y.pulls).all()
+        and (x.sample == y.sample).all()
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+@pytest.mark.parametrize("policy", ALL)
+def test_same_bits_for_any_number_of_threads(policy, monkeypatch):
+    # small blocks, so that there are many of them
+    monkeypatch.setattr(simulation, "block_runs", lambda *args: 16)
+    problem = ocucb.gap(3, 0.4)
+    results = [
+        ocucb.simulate(policy, problem, 300, 200, rng=5, workers=workers) for workers in (1, 2, 7)
+    ]
+    assert same(results[0], results[1])
+    assert same(results[0], results[2])
+
+
+def test_seeds():
+    problem = ocucb.gap()
+    one = ocucb.simulate("ocucb", problem, 100, 50, rng=1)
+    assert same(one, ocucb.simulate("ocucb", problem, 100, 50, rng=one.seed))
+    assert not same(one, ocucb.simulate("ocucb", problem, 100, 50, rng=2))
+    fresh = ocucb.simulate("ocucb", problem, 100, 50)
+    assert same(fresh, ocucb.simulate("ocucb", problem, 100, 50, rng=fresh.seed))
+    generator = np.random.default_rng(3)
+    first = ocucb.simulate("ocucb", problem, 100, 50, rng=generator)
+    second = ocucb.simulate("ocucb", problem, 100, 50, rng=generator)
+    assert not same(first, second)
+    assert same(first, ocucb.simulate("ocucb", problem, 100, 50, rng=np.random.default_rng(3)))
+
+
+def test_a_policy_does_not_depend_on_its_company():
+    problem = ocucb.gap()
+    alone = ocucb.simulate("moss", problem, 100, 50, rng=1)
+    together = ocucb.simulate(["ucb", "moss"], problem, 100, 50, rng=1)
+    assert (alone["moss"].regret == together["moss"].regret).all()
+
+
+def test_more_runs_contain_the_fewer():
+    few = ocucb.simulate("ucb", ocucb.gap(), 50, 100, rng=1)
+    many = ocucb.simulate("ucb", ocucb.gap(), 50, 300, rng=1)
+    assert (many[0].sample[:100] == few[0].sample).all()
+
+
+def test_statistics_are_those_of_the_runs(monkeypatch):
+    monkeypatch.setattr(simulation, "block_runs", lambda *args: 64)
+    result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2)[0]
+    assert result.sample.size == 500
+    assert result.mean_regret == pytest.approx(result.sample.mean(), rel=1e-12)
+    assert result.stderr[-1] == pytest.approx(result.sample.std(ddof=1) / np.sqrt(500), rel=1e-12)
+    assert result.pulls.sum() == pytest.approx(200)
+    assert (result.pulls * ocucb.gap(4, 0.5).gaps).sum() == pytest.approx(result.mean_regret)
+    assert (np.diff(result.regret) >= 0).all()
+    assert result.quantile(0.5) == np.median(result.sample)
+
+
+def test_two_standard_errors_cover_the_truth():
+    """The bars of 400 small simulations cover the pooled mean about 95 times in 100.
+
+    Binomial(400, 0.95) lies outside [355, 397] with probability below 1e-5.
+    """
+    problem = ocucb.gap(2, 0.5)
+    small = [ocucb.simulate("ucb", problem, 100, 200, rng=seed)[0] for seed in range(400)]
+    truth = ocucb.simulate("ucb", problem, 100, 400_000, rng=10**6)[0].mean_regret
+    covered = sum(abs(one.mean_regret - truth) < 2 * one.stderr[-1] for one in small)
+    assert 355 <= covered <= 397
+
+
+@pytest.mark.parametrize("policy", ALL)
+@pytest.mark.parametrize(
+    ("means", "horizon", "pulls"),
+    [
+        ([0.3], 1, [1]),
+        ([0.3], 50, [50]),
+        ([0, -1, -2], 1, [1, 0, 0]),
+        ([0, -1, -2], 2, [1, 1, 0]),
+        ([0, -1, -2], 3, [1, 1, 1]),
+    ],
+)
+def test_horizons_up_to_the_number_of_arms(policy, means, horizon, pulls):
+    result = ocucb.simulate(policy, ocucb.gaussian(means), horizon, 5, rng=1)[0]
+    assert result.pulls.tolist() == pulls
+    assert result.checkpoints[-1] == horizon
+    assert result.regret[-1] == (result.pulls * ocucb.gaussian(means).gaps).sum()
+
+
+@pytest.mark.parametrize("policy", ALL)
+def test_equal_means_have_no_regret(policy):
+    result = ocucb.simulate(policy, ocucb.gaussian([0.5] * 4), 500, 20, rng=1)[0]
+    assert (result.regret == 0).all()
+    assert result.pulls.sum() == pytest.approx(500)
+
+
+@pytest.mark.parametrize("policy", ["ocucb", "aocucb", "ucb", "moss", "thompson"])
+def test_huge_and_tiny_gaps(policy):
+    huge = ocucb.simulate(policy, ocucb.gap(5, 1e6), 10_000, 50, rng=1)[0]
+    assert huge.mean_regret == 4e6  # every bad arm once and never again
+    tiny = ocucb.simulate(policy, ocucb.gap(2, 1e-9), 10_000, 50, rng=1)[0]
+    assert 0 < tiny.mean_regret < 1e-5
+
+
+def test_checkpoints():
+    result = ocucb.simulate("ucb", ocucb.gap(), 100, 10, rng=1, checkpoints=[50, 1, 10, 10])[0]
+    assert result.checkpoints.tolist() == [1, 10, 50, 100]
+    assert result.regret[0] == 0
+    default = ocucb.simulate("ucb", ocucb.gap(), 10_000, 3, rng=1)[0]
+    assert 20 <= default.checkpoints.size <= 32
+    ends = ocucb.simulate("ucb", ocucb.gap(), 100, 10, rng=1, checkpoints=[])[0]
+    assert ends.mean_regret == result.mean_regret
+
+
+def test_memory_does_not_grow_with_runs():
+    def peak(runs: int) -> int:
+        tracemalloc.start()
+        ocucb.simulate("ucb", ocucb.gap(), 20, runs, rng=1)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(100)
+    assert peak(2_000_000) < peak(200_000) + 2**20
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
+        ({"horizon": 2.5}, ValueError, "horizon must be a whole number, got 2.5"),
+        ({"horizon": 1e300}, ValueError, "horizon must be at most"),
+        ({"horizon": 10**400}, ValueError, "horizon must be at most"),
+        ({"horizon": float("nan")}, ValueError, "horizon must be a whole number, got nan"),
+        ({"horizon": None}, TypeError, "horizon must be a whole number, got None"),
+        ({"runs": 0}, ValueError, "runs must be at least 1, got 0"),
+        ({"runs": -5}, ValueError, "runs must be at least 1, got -5"),
+        ({"workers": 0}, ValueError, "workers must be at least 1"),
+        ({"engine": "warp"}, ValueError, "unknown engine 'warp'; choose from auto"),
+        ({"checkpoints": [0]}, ValueError, "a checkpoint must be at least 1"),
+        ({"checkpoints": [101]}, ValueError, "at most the horizon 100, got 101"),
+        ({"rng": -1}, ValueError, "rng must be at least 0, got -1"),
+        ({"rng": "x"}, TypeError, "rng must be a whole number"),
+        ({"policies": []}, ValueError, "at least one policy"),
+        ({"policies": 7}, TypeError, "a policy must be one such as OCUCB"),
+        ({"policies": [None]}, TypeError, "a policy must be one such as OCUCB"),
+        ({"problem": [0, -0.3]}, TypeError, "problem must be a Problem"),
+    ],
+)
+def test_wrong_input(change, error, words):
+    call = {"policies": "ucb", "problem": ocucb.gap(), "horizon": 100, "runs": 3, **change}
+    policies, problem = call.pop("policies"), call.pop("problem")
+    with pytest.raises(error, match=words):
+        ocucb.simulate(policies, problem, **call)
+
+
+def test_interrupt_keeps_what_was_finished():
+    timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    ocucb.simulate(["ucb", "thompson"], ocucb.gap(), 100, 2, rng=1)  # compile first
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ocucb.simulate(["ucb", "thompson"], ocucb.gap(), 10_000, 10_000_000, rng=1)
+    assert time.monotonic() - began < 10
+    result = caught.value.result
+    assert len(result) == 1
+    assert 0 < result[0].runs < 10_000_000
+    again = ocucb.simulate("ucb", ocucb.gap(), 10_000, result[0].runs, rng=1)
+    assert (again[0].regret == result[0].regret).all()
+
+
+def test_several_processes_starting_at_once(tmp_path):
+    """Four processes compile into one empty cache at the same time and agree."""
+    script = (
+        "import ocucb; r = ocucb.simulate(['moss', 'uniform'], ocucb.gap(), 200, 50, rng=1);"
+        "print([one.mean_regret for one in r])"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    answers = [process.communicate(timeout=120) for process in processes]
+    assert {out for out, _ in answers} == {answers[0][0]}
+    assert answers[0][0].startswith("["), answers[0][1]
+    expected = ocucb.simulate(["moss", "uniform"], ocucb.gap(), 200, 50, rng=1)
+    assert answers[0][0].strip() == str([one.mean_regret for one in expected])
+
+
+def test_damaged_and_unwritable_caches(tmp_path):
+    """A torn file in the cache of compiled code, or no place for one, costs time and nothing else."""
+    script = "import ocucb; print(ocucb.simulate('ucb', ocucb.gap(), 50, 9, rng=1)[0].mean_regret)"
+
+    def run(folder):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+        return subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True
+        )
+
+    good = run(tmp_path / "cache")
+    assert good.returncode == 0, good.stderr
+    files = list((tmp_path / "cache").rglob("*.nbc")) + list((tmp_path / "cache").rglob("*.nbi"))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    torn = run(tmp_path / "cache")
+    assert torn.stdout == good.stdout, torn.stderr
+    (tmp_path / "file").write_text("not a folder")
+    nowhere = run(tmp_path / "file" / "cache")
+    assert nowhere.stdout == good.stdout, nowhere.stderr
+
+
+def test_threads_may_compile_at_the_same_time():
+    @ocucb.index_policy(waiting_arms="still")
+    def fresh(pulls, t, horizon, arms):
+        return 2.0 / pulls
+
+    results = []
+    threads = [
+        threading.Thread(
+            target=lambda: results.append(
+                ocucb.simulate(fresh, ocucb.gap(), 100, 20, rng=1)[0].mean_regret
+            )
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    assert len(set(results)) == 1
