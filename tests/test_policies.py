@@ -109,7 +109,7 @@ def test_same_arms_as_the_naive_twin(text, data):
 
 @pytest.mark.parametrize("text", ["ocucb", "moss", "aocucb", "ucb"])
 def test_same_arms_as_the_naive_twin_in_long_runs(text):
-    """Long enough for the step engine's look-ahead, many changes of leader and MOSS's zero bonus."""
+    """Long enough for the engine's look-ahead, changes of leader and MOSS's zero bonus."""
     problem = problems.gaussian([0.1, 0.0, 0.05, -0.2, 0.02], sigma=[1, 0.8, 1, 1, 0.5])
     key = np.array([7, 8], dtype=np.uint64)
     regret, pulls = play_kernel(make(text), problem, 4000, key, first=0, runs=3)

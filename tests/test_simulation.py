@@ -219,7 +219,7 @@ def test_several_processes_starting_at_once(tmp_path):
 
 
 def test_damaged_and_unwritable_caches(tmp_path):
-    """A torn file in the cache of compiled code, or no place for one, costs time and nothing else."""
+    """A torn file in the cache of compiled code, or no place for one, costs time only."""
     script = "import ocucb; print(ocucb.simulate('ucb', ocucb.gap(), 50, 9, rng=1)[0].mean_regret)"
 
     def run(folder):
