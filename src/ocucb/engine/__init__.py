@@ -69,6 +69,7 @@ def kernel_of(
             template = step.play_index
     elif family.kind == "sampling":
         functions["deviation"] = family.function
+        functions["still"] = family.waiting_arms == "still"
         template = step.play_samples
     else:
         functions["choose"] = family.function

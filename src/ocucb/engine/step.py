@@ -30,6 +30,7 @@ deviation: Callable[..., float]
 choose: Callable[..., int]
 room: Callable[[int], int]
 leap: float  # share of its pulls for which an arm's bonus may be estimated ahead; 0 for not at all
+still: bool  # an arm's deviation does not change while it waits
 draw: Callable[[float, float, Words], float]
 
 
@@ -255,10 +256,14 @@ def play_samples(
     regret: Floats,
     pulls: Counts,
 ) -> None:
-    """Draw a fresh sample for every arm in every round and play the largest."""
+    """Draw a fresh sample for every arm in every round and play the largest.
+
+    Where waiting arms stand still, only the arm just played needs a new mean and deviation.
+    """
     arms = means.size
     n, K = float(horizon), float(arms)
     sums, counts = np.empty(arms), np.empty(arms)
+    centre, spread = np.empty(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
         start_stream(rewards, key, first + run, REWARDS)
@@ -266,21 +271,28 @@ def play_samples(
         done = play_each_once(
             means, scales, gaps, horizon, checkpoints, rewards, sums, counts, run, regret
         )
+        for i in range(arms):
+            centre[i] = sums[i]
+            spread[i] = sigma * deviation(1.0, K + 1.0, n, K, *values)
         t = arms
         while done < checkpoints.size:
             t += 1
             best, top = -1, -np.inf
             for i in range(arms):
-                T = counts[i]
-                spread = sigma * deviation(T, float(t), n, K, *values)
-                sample = sums[i] / T + spread * normal(choices)
+                if not still:
+                    spread[i] = sigma * deviation(counts[i], float(t), n, K, *values)
+                sample = centre[i] + spread[i] * normal(choices)
                 if sample > top:
                     best, top = i, sample
             if best < 0:
                 give_up(regret, run)
                 break
             sums[best] += draw(means[best], scales[best], rewards)
-            counts[best] += 1.0
+            T = counts[best] + 1.0
+            counts[best] = T
+            centre[best] = sums[best] / T
+            if still:
+                spread[best] = sigma * deviation(T, t + 1.0, n, K, *values)
             if t == checkpoints[done]:
                 regret[run, done] = pseudo_regret(gaps, counts)
                 done += 1

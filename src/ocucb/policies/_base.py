@@ -149,7 +149,13 @@ class PolicyFamily:
         return number
 
     def __repr__(self) -> str:
-        return f"<policy {self.label}({', '.join(f'{k}={v:g}' for k, v in self.defaults.items())})>"
+        return f"<policy {_call(self, self.defaults)}>"
+
+
+def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
+    """Return the Python that makes a policy."""
+    inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
+    return f"{family.function.__name__}({inside})"
 
 
 def _count(number: int, noun: str) -> str:
@@ -199,7 +205,7 @@ class Policy:
         --------
         >>> from ocucb import OCUCB
         >>> round(OCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 6)
-        1.498937
+        1.498933
         """
         if self.family.kind != "index":
             raise TypeError(f"{self.label} is no index policy: it has no bonus.")
@@ -209,7 +215,7 @@ class Policy:
         return answer
 
     def __repr__(self) -> str:
-        return f"{self.family.label}({', '.join(f'{k}={v:g}' for k, v in self.parameters.items())})"
+        return _call(self.family, self.parameters)
 
 
 def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> PolicyFamily:

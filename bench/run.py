@@ -1,0 +1,144 @@
+"""Measure the engines against the yardstick, in one run and on one core; write bench/table.md.
+
+Absolute times change from machine to machine and from hour to hour, so the figures that count are
+ratios: yardstick and engine are timed in turn, several times, and the best time of each is
+taken. Nothing here is a test: it fails for no figure.
+
+    python bench/run.py            everything
+    python bench/run.py step skip  some sections
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import yardstick
+
+from ocucb import parse_policy, parse_problem
+from ocucb.engine import kernel_of
+from ocucb.policies import Policy
+from ocucb.problems import Problem
+
+ROUNDS = 5
+SECONDS = 0.15  # length of one timing
+
+TABLE = Path(__file__).parent / "table.md"
+
+
+def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Callable[[int], None]:
+    """Return a function that plays so many runs with a compiled kernel."""
+    kernel = kernel_of(policy.family, problem.noise, engine)
+    key = np.array([1, 2], dtype=np.uint64)
+
+    def play(runs: int) -> None:
+        kernel(
+            policy.values,
+            problem.means,
+            problem.scales,
+            problem.gaps,
+            problem.sigma,
+            horizon,
+            np.array([horizon]),
+            key,
+            0,
+            np.empty((runs, 1)),
+            np.empty((runs, problem.arms), dtype=np.int64),
+        )
+
+    play(1)
+    return play
+
+
+def plain(policy: Policy, problem: Problem, horizon: int) -> Callable[[int], None]:
+    """Return a function that plays so many runs with the yardstick."""
+    loop = getattr(yardstick, policy.family.name)
+    rng = np.random.default_rng(1)
+    loop(rng, problem.means, problem.arms)
+
+    def play(runs: int) -> None:
+        for _ in range(runs):
+            loop(rng, problem.means, horizon)
+
+    return play
+
+
+def best_times(*plays: Callable[[int], None]) -> list[float]:
+    """Return seconds for one run of each, timed in turn; the best of several rounds."""
+    counts = []
+    for play in plays:
+        began = time.perf_counter()
+        play(1)
+        counts.append(max(1, int(SECONDS / (time.perf_counter() - began + 1e-9))))
+    best = [np.inf] * len(plays)
+    for _ in range(ROUNDS):
+        for i, play in enumerate(plays):
+            began = time.perf_counter()
+            play(counts[i])
+            best[i] = min(best[i], (time.perf_counter() - began) / counts[i])
+    return best
+
+
+def against_yardstick(engine: str, rows: list[tuple[str, int, str, float]]) -> list[str]:
+    """Compare an engine with the yardstick of the same policy, and with OCUCB's."""
+    lines = [
+        "| problem | n | policy | pulls/s | ratio | goal | ratio to OCUCB's yardstick |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for problem_text, horizon, policy_text, goal in rows:
+        problem, policy = parse_problem(problem_text), parse_policy(policy_text)
+        # The yardstick's cost of a pull does not depend on n: short runs are enough.
+        short = min(horizon, 100_000)
+        ours, same, ocucb = best_times(
+            player(policy, problem, horizon, engine),
+            plain(policy, problem, short),
+            plain(parse_policy("ocucb"), problem, short),
+        )
+        same, ocucb = same * horizon / short, ocucb * horizon / short
+        mark = "" if same / ours >= goal else " **missed**"
+        lines.append(
+            f"| {problem_text} | {horizon:.0e} | {policy_text} | {horizon / ours:.2g} "
+            f"| {same / ours:.1f}{mark} | {goal:g} | {ocucb / ours:.1f} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+def step() -> list[str]:
+    """Section: the step engine."""
+    lazy = ("ocucb", "moss", "aocucb")
+    rows = [("gap:K=2,gap=0.3", 100_000, policy, 2.5) for policy in lazy]
+    rows += [("gap:K=10,gap=0.3", 100_000, policy, 5.0) for policy in lazy]
+    rows += [("uniform:K=100", 100_000, policy, 14.0) for policy in lazy]
+    for problem in ("gap:K=2,gap=0.3", "gap:K=10,gap=0.3", "uniform:K=100"):
+        rows += [(problem, 100_000, policy, 1.0) for policy in ("ucb", "thompson")]
+    return ["## Step engine", "", *against_yardstick("step", rows)]
+
+
+SECTIONS: dict[str, Callable[[], list[str]]] = {"step": step}
+
+
+def main() -> None:
+    """Run the sections that are named on the command line, or all."""
+    names = sys.argv[1:] or list(SECTIONS)
+    for name in names:
+        if name not in SECTIONS:
+            sys.exit(f"unknown section {name!r}; choose from {', '.join(SECTIONS)}.")
+    lines = [
+        "# Speed",
+        "",
+        "Measured by `make bench`: effective pulls per second on one core, and their ratio to the",
+        "yardstick of the same policy (`bench/yardstick.py`) in the same run.",
+        "",
+    ]
+    for name in names:
+        lines += [*SECTIONS[name](), ""]
+    TABLE.write_text("\n".join(lines))
+    print(f"written to {TABLE}")
+
+
+if __name__ == "__main__":
+    main()

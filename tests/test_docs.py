@@ -1,0 +1,71 @@
+"""Documentation is run: docstring examples, Python and shell blocks of README and docs/."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ocucb
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = [
+    info.name
+    for info in pkgutil.walk_packages(ocucb.__path__, "ocucb.")
+    if info.name != "ocucb.__main__"
+]
+
+
+@pytest.mark.parametrize("name", ["ocucb", *MODULES])
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not say what it is for"
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(ocucb.__all__) - {"__version__"}))
+def test_public_names_are_documented(name):
+    assert (getattr(ocucb, name).__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page, tmp_path):
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shell_lines_run(page, tmp_path):
+    """Indented lines that start with `ocucb` work as they stand (with fewer runs where many)."""
+    for line in re.findall(r"^    (ocucb .*)$", page.read_text(), re.MULTILINE):
+        words = shlex.split(line, comments=True)[1:]
+        if words[0] in ("simulate", "reproduce"):
+            words += ["--runs", "20"]
+        done = subprocess.run(
+            [sys.executable, "-m", "ocucb", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
