@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ocucb import gittins
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.random import CHOICES, REWARDS, below, normal, start_stream, uniform
@@ -25,6 +26,14 @@ def bonus(name: str, T: float, t: int, n: int, K: int, p: dict[str, float]) -> f
         return sqrt(p["constant"] / T * log(t))
     if name == "moss":
         return sqrt(p["constant"] / T * log(max(1.0, n / (T * K))))
+    if name == "gittins":
+        return gittins.offset(n - t + 1.0, float(T), gittins.surrogate(n))
+    if name == "gittins-approx":
+        M = n - t
+        if M <= 1 or M <= T:
+            return 0.0
+        beta = min(M / (4 * log(M) ** 1.5), M / (4 * T * sqrt(log(M / T))))
+        return sqrt(2 / T * log(max(1.0, beta)))
     raise KeyError(name)
 
 
@@ -93,6 +102,11 @@ def play(
             else:
                 committed = argmax(means, choices) if committed is None else committed
                 arm = committed
+        elif name == "bernoulli-gittins":
+            left = float(n - t + 1)
+            table = gittins.bernoulli_surrogate(n)
+            indices = [gittins.bernoulli_index(left, S[i], T[i] - S[i], table) for i in range(K)]
+            arm = argmax(indices, choices)
         elif name == "improved-ucb":
             arm = improved.choose(means, T, sigma, choices)
         else:

@@ -17,8 +17,11 @@ __version__ = "0.1.0"
 _HOME = {
     "policies": [
         "AOCUCB",
+        "BernoulliGittins",
         "EpsilonGreedy",
         "ExploreThenCommit",
+        "Gittins",
+        "GittinsApprox",
         "ImprovedUCB",
         "MOSS",
         "OCUCB",
@@ -56,8 +59,11 @@ if TYPE_CHECKING:
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
+    from .policies import BernoulliGittins as BernoulliGittins
     from .policies import EpsilonGreedy as EpsilonGreedy
     from .policies import ExploreThenCommit as ExploreThenCommit
+    from .policies import Gittins as Gittins
+    from .policies import GittinsApprox as GittinsApprox
     from .policies import ImprovedUCB as ImprovedUCB
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily

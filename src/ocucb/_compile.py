@@ -61,6 +61,7 @@ def specialise(
     template: Callable[..., Any],
     functions: dict[str, Callable[..., Any]],
     *,
+    inline: bool = False,
     name: str = "",
     keep: bool = False,
 ) -> Callable[..., Any]:
@@ -72,6 +73,8 @@ def specialise(
         A kernel, or a part of one, whose module declares the names to be filled in.
     functions : dict
         Compiled functions by the name under which the template calls them.
+    inline : bool
+        Make the copy a part of every loop that calls it (see `inlined`).
     name : str
         What distinguishes this copy on disk, for example ``"ocucb-gaussian"``.
     keep : bool
@@ -87,6 +90,8 @@ def specialise(
     copy = FunctionType(template.__code__, {**template.__globals__, **functions})
     copy.__module__ = template.__module__
     copy.__qualname__ = f"{template.__name__}-{name}-{_fingerprint()}"
+    if inline:
+        return inlined(copy)
     if keep:
         try:
             return numba.njit(cache=True, **_OPTIONS)(copy)  # type: ignore[no-any-return]

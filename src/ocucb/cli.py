@@ -288,6 +288,50 @@ def policies(
 
 @app.command()
 @_plainly
+def gittins(
+    rounds: Annotated[
+        str | None, typer.Argument(metavar="M", help="Rounds left, the present one included.")
+    ] = None,
+    pulls: Annotated[
+        str | None, typer.Argument(metavar="T", help="Times the arm has been pulled.")
+    ] = None,
+    sigma: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Standard deviation of the rewards.")
+    ] = "1",
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw g over (M, T), with its Brownian limit.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the picture goes (.png, .pdf, .svg).")
+    ] = Path("gittins.png"),
+) -> None:
+    """Print the Gittins offset g(M, T): what an arm's index adds to its mean.
+
+    For Gaussian rewards and a flat prior; an arm that has been pulled T times, with M rounds left.
+
+    **Examples**
+
+    `ocucb gittins 1000 10`
+
+    `ocucb gittins --plot`
+    """
+    from . import gittins as indices
+    from ._text import to_count, to_number
+
+    if (rounds is None) != (pulls is None) or (rounds is None and not plot):
+        raise ValueError("give both M and T, for example: ocucb gittins 1000 10.")
+    if rounds is not None:
+        m, T = to_count(rounds, "M"), to_count(pulls, "T")
+        print(f"{float(indices.index(m, T, to_number(sigma, '--sigma'))):.10g}")
+    if plot:
+        from .figures import write
+
+        write(indices.plot(), out)
+        print(out)
+
+
+@app.command()
+@_plainly
 def reproduce(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures and data.")] = Path(
         "reproduction"

@@ -107,6 +107,12 @@ def simulate(
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}; choose from {', '.join(ENGINES)}.")
     seed = _seed(rng)
+    for policy in players:
+        only = policy.family.rewards
+        if only is not None and only != problem.noise.name:
+            raise ValueError(
+                f"{policy.label} is made for {only} rewards, and these are {problem.noise.name}."
+            )
     engines = [engine_for(policy.family, problem, horizon, engine) for policy in players]
 
     finished: list[PolicyResult] = []
@@ -212,13 +218,14 @@ def _player(
 ) -> Callable[[int, int], Moments]:
     """Return a function that plays a block of runs; its kernel is compiled now."""
     family = policy.family
+    arguments = policy.arguments(horizon)
     key = _key(seed, policy.name, problem.identity, problem.sigma, horizon, engine)
 
     def play(first: int, runs: int) -> Moments:
         regret = np.empty((runs, checkpoints.size))
         pulls = np.empty((runs, problem.arms), dtype=np.int64)
         kernel(
-            policy.values,
+            arguments,
             problem.means,
             problem.scales,
             problem.gaps,

@@ -18,8 +18,11 @@ from ._base import (
     whole_from,
 )
 from .aocucb import AOCUCB
+from .bernoulli_gittins import BernoulliGittins
 from .epsilon_greedy import EpsilonGreedy
 from .explore_then_commit import ExploreThenCommit
+from .gittins import Gittins
+from .gittins_approx import GittinsApprox
 from .improved_ucb import ImprovedUCB
 from .moss import MOSS
 from .ocucb import OCUCB
@@ -33,8 +36,11 @@ __all__ = [
     "MOSS",
     "OCUCB",
     "UCB",
+    "BernoulliGittins",
     "EpsilonGreedy",
     "ExploreThenCommit",
+    "Gittins",
+    "GittinsApprox",
     "ImprovedUCB",
     "Policy",
     "PolicyFamily",
@@ -59,6 +65,9 @@ FAMILIES: dict[str, PolicyFamily] = {
         UCB,
         MOSS,
         ThompsonSampling,
+        Gittins,
+        GittinsApprox,
+        BernoulliGittins,
         ImprovedUCB,
         UniformRandom,
         ExploreThenCommit,

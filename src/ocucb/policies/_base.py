@@ -22,6 +22,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from .._compile import inlined
 
 Kind = Literal["index", "sampling", "choice"]
@@ -88,11 +91,16 @@ class PolicyFamily:
         What an arm's index (or deviation) does with t while the arm is not played; None when
         nobody has said.
     concave : bool
-        ``pulls * bonus`` is concave in `pulls` for fixed t, as far as `cut` (see `index_policy`).
+        ``pulls * bonus`` is concave while the arm is played, as far as `cut` (see `index_policy`).
     cut : callable or None
         Pulls from which on the bonus is zero, as ``cut(horizon, arms, *parameters)``.
     memory : callable or None
         Numbers that a choice policy remembers, as ``memory(arms)``; they start at zero.
+    table : callable or None
+        Numbers that are worked out before play, as ``table(horizon)``; `function` gets them after
+        what belongs to the engine and before its parameters.
+    rewards : str or None
+        The only kind of reward that the policy is meant for.
     """
 
     name: str
@@ -108,6 +116,8 @@ class PolicyFamily:
     concave: bool = False
     cut: Callable[..., float] | None = None
     memory: Callable[[int], int] | None = None
+    table: Callable[[int], npt.NDArray[np.float64]] | None = None
+    rewards: str | None = None
 
     def __call__(self, *args: float, **kwargs: float) -> Policy:
         """Return the policy with these parameters; the others keep their defaults."""
@@ -210,9 +220,15 @@ class Policy:
         if self.family.kind != "index":
             raise TypeError(f"{self.label} is no index policy: it has no bonus.")
         answer: float = self.family.function(
-            float(pulls), float(t), float(horizon), float(arms), *self.values
+            float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
         return answer
+
+    def arguments(self, horizon: int) -> tuple[Any, ...]:
+        """Return what the rule is called with besides the state of play."""
+        if self.family.table is None:
+            return self.values
+        return (self.family.table(horizon), *self.values)
 
     def __repr__(self) -> str:
         return _call(self.family, self.parameters)
@@ -220,7 +236,7 @@ class Policy:
 
 def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> PolicyFamily:
     """Read name and parameters off a policy's function, compile it and wrap it up."""
-    state = _STATE[kind]
+    state = _STATE[kind] + (("table",) if "table" in facts else ())
     arguments = inspect.signature(function).parameters
     title = function.__name__
     if len(arguments) < len(state):
@@ -267,11 +283,11 @@ def index_policy(
         Any of the attributes of `PolicyFamily`. Engines make use of
 
         waiting_arms : {"fall", "still", "rise"}
-            What the bonus does as t grows and the arm waits. Without it every arm is looked at in
-            every round.
+            What the bonus does as t grows and the arm waits; with it you also say that the bonus
+            does not rise with pulls. Without it every arm is looked at in every round.
         concave : bool
-            ``pulls * bonus`` is concave in pulls while t stands still (up to `cut`, where one is
-            given).
+            ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
+            while pulls and t grow together (up to `cut`, where one is given).
         cut : callable
             ``cut(horizon, arms, ...)``: pulls from which on the bonus is zero.
 

@@ -1,0 +1,151 @@
+"""Draw docs/skip-ahead.png: one run of the skip-ahead engine, seen from inside.
+
+The kernels are plain Python before they are compiled. Here they run uncompiled, with the three
+functions that draw random numbers wrapped so that they report where they were asked.
+
+    python docs/skip_ahead_picture.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ocucb import OCUCB, gap
+from ocucb.engine import skip, step
+from ocucb.random import normal
+
+HORIZON = 20_000
+events: list[tuple[str, float, float, float, float]] = []  # kind, t, height, t after, height after
+leads: list[tuple[int, float, float]] = []
+
+
+def plain(template: Any, **functions: Any) -> Any:
+    """Return a kernel as an ordinary Python function with these names filled in."""
+    return FunctionType(template.__code__, {**template.__globals__, **functions})
+
+
+def asked_from() -> tuple[float, float]:
+    """Return the round and the height at which `lead_on` asks for a random number."""
+    frame = sys._getframe(2).f_locals
+    return frame["t"] + frame["reach"] - frame["left"], frame["height"]
+
+
+def watched_meeting(
+    height: float, drift: float, scale: float, before: float, rewards: Any
+) -> float:
+    t, _ = asked_from()
+    time = skip.meeting(height, drift, scale, before, rewards)
+    if time < before:
+        events.append(("met", t, height, t + time, 0.0))
+    return time
+
+
+def watched_survivor(height: float, drift: float, scale: float, span: float, rewards: Any) -> float:
+    t, _ = asked_from()
+    noise = skip.survivor(height, drift, scale, span, rewards)
+    events.append(("jumped", t, height, t + span, height + noise + drift * span))
+    return noise
+
+
+def watched_normal(rewards: Any) -> float:
+    value = normal(rewards)
+    frame = sys._getframe(1).f_locals
+    if "left" in frame:
+        t, height = asked_from()
+        events.append(("stepped", t, height, t + 1.0, height + frame["drift"] + value))
+    return value
+
+
+def play() -> None:
+    """Play one run of OCUCB on two arms."""
+    problem = gap(2, 0.3)
+    policy = OCUCB()
+    functions: dict[str, Any] = {
+        "bonus": policy.family.function.py_func,
+        "cut": lambda horizon, arms, *values: np.inf,
+        "concave": True,
+        "still": False,
+        "rising": False,
+        "meeting": watched_meeting,
+        "survivor": watched_survivor,
+        "normal": watched_normal,
+        "play_each_once": plain(
+            step.play_each_once, draw=lambda mean, scale, stream: scale * normal(stream)
+        ),
+    }
+    lead = plain(skip.lead_on, **functions)
+
+    def watched_lead(*arguments: Any) -> Any:
+        answer = lead(*arguments)
+        leads.append((sys._getframe(1).f_locals["leader"], arguments[8], answer[1]))
+        return answer
+
+    plain(skip.play_falling, **functions, lead=watched_lead)(
+        policy.values,
+        problem.means,
+        problem.scales,
+        problem.gaps,
+        problem.sigma,
+        HORIZON,
+        np.array([HORIZON]),
+        np.array([3, 2015], dtype=np.uint64),
+        0,
+        np.empty((1, 1)),
+        np.empty((1, 2), dtype=np.int64),
+    )
+
+
+def variety(lead: tuple[float, float]) -> tuple[int, float]:
+    """Tell how much there is to see in a lead: kinds of events, then meetings and jumps."""
+    begin, end = lead
+    kinds = [event[0] for event in events if begin <= event[1] < end]
+    return len(set(kinds)), kinds.count("met") + kinds.count("jumped")
+
+
+def draw() -> Figure:
+    """Draw the whole run, and one lead of it."""
+    figure = Figure(figsize=(9, 6.5), layout="constrained")
+    above, below = figure.subplots(2, 1)
+    for arm, begin, end in leads:
+        above.plot([begin, max(end, begin + 1)], [arm, arm], color=f"C{arm}", linewidth=7)
+    asked = sorted({event[1] for event in events})
+    above.plot(asked, [0.5] * len(asked), "k|", markersize=9, alpha=0.5)
+    above.set(xscale="log", xlim=(2, HORIZON), ylim=(-0.5, 1.5), xlabel="round t")
+    above.set_yticks([0, 0.5, 1], ["best arm leads", "random numbers\ndrawn", "other arm leads"])
+    above.set_title(
+        f"One run of OCUCB, two arms, {HORIZON:,} rounds: {len(leads)} leads, "
+        f"{len(events)} looks instead of {HORIZON:,} pulls"
+    )
+    begin, end = max(((lead[1], lead[2]) for lead in leads), key=variety)
+    below.axhline(0, color="black", linewidth=1)
+    styles = {
+        "jumped": ("C2", "solid", "jumped: it did not meet the line"),
+        "met": ("C3", "dashed", "met the line at this time"),
+        "stepped": ("0.4", "solid", "one pull at a time, close to the line"),
+    }
+    for kind, t, height, after, height_after in events:
+        if begin <= t < end:
+            color, dashes, _ = styles[kind]
+            below.plot(
+                [t, after], [height, height_after], color=color, linestyle=dashes, linewidth=1
+            )
+            below.plot([after], [height_after], ".", color=color, markersize=4)
+    for color, dashes, text in styles.values():
+        below.plot([], [], color=color, linestyle=dashes, label=text)
+    below.set(xlabel="round t", ylabel="height above the line")
+    below.set_title(f"The lead from round {begin:.0f} to {end:.0f}: what was sampled")
+    below.legend(frameon=False, loc="upper right")
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+if __name__ == "__main__":
+    play()
+    draw().savefig(Path(__file__).parent / "skip-ahead.png", dpi=120)

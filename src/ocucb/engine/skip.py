@@ -1,0 +1,583 @@
+"""The skip-ahead engine: exact simulation of index policies whose cost hardly grows with n.
+
+For Gaussian rewards. The step engine pays for every pull, but while one arm leads nothing is
+decided: only the round in which it loses the lead matters, and that can be drawn directly.
+
+Why skipping is allowed
+-----------------------
+Let the leader have T pulls before round t + 1, and let no other arm's index exceed J as long as
+it leads. After s more pulls it still leads if its index is above J, that is if its summed reward is
+above the *border*
+
+    C(s) = (T + s) * (J - sigma * bonus(T + s, t + s + 1)).
+
+1. *A line above the border.* Where ``pulls * bonus`` is concave as the arm is played, C is convex
+   and its chord over 0, ..., m lies above it, and touches it at both ends. Where we only know that
+   the bonus does not rise with pulls, (T + s) * (J - sigma * bonus(T + m, t')) is a line above C,
+   where t' is whichever end of the time from t + 1 to t + m + 1 gives less. A walk that is above
+   the line is above the border.
+2. *A walk inside a Brownian motion.* The leader's sum is a Gaussian random walk, and so a Brownian
+   motion seen at whole times only. Its height above the line is a Brownian motion with a drift; the
+   time at which it first meets the line has a known law (inverse Gaussian) and is drawn at
+   once (`meeting`). In all rounds before that time the walk is above the line: the leader
+   leads, and there is no need to look.
+3. *Where they meet*, the height is zero, and the walk's next whole time is a fraction of a step
+   away: one normal number gives its place there. If it is above the line, go on with 2. If not,
+   compare it with the border itself: below it, the lead is lost in this very round; above it, go
+   on with a new line.
+4. *Where they do not meet* before m, the place at m is drawn given that they did not: a normal
+   number, accepted with the probability 1 - exp(-2 * height * height' / (scale^2 * m)) that a
+   Brownian bridge between two heights stays above zero (`survivor`).
+
+The time of the meeting is a stopping time, so fresh increments from there on have the right law,
+and whatever else was drawn may be forgotten. Nothing is accepted on trust: a run has exactly the
+law that it has in the step engine, apart from the resolution of the random numbers. Each decision
+compares a multiple of 2^-53 with a probability, so it is wrong with probability at most 2^-53, and
+`survivor` gives up on events that are rarer than 1e-18. A leap takes two or three decisions. So the
+total variation distance to the step engine is at most 4e-16 for each leap: below 1e-12 for a run
+with a few hundred changes of leader, below 1e-10 for the largest problems of the paper.
+
+Who is next
+-----------
+A tournament tree holds a ceiling for every arm's index: its root is the largest, and a new value
+needs log2(K) comparisons. Where waiting arms fall, an old index is a ceiling (`play_falling`);
+J is the largest ceiling of the others, and when the leader falls below it, the arm that owns it is
+looked at afresh. Where waiting arms rise, the ceilings are the indices at the end of a window of
+time (`play_rising`).
+
+The order of the arms does not change when all means are shifted, so kernels put the best arm's mean
+at 0 and keep sums of the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from .._compile import compiled, inlined
+from ..random import REWARDS, Words, normal, start_stream, uniform
+from .step import Counts, Floats, give_up, play_each_once, pseudo_regret, record_pulls
+
+# Declared here, filled in by `specialise`: what the policy says about itself.
+bonus: Callable[..., float]
+cut: Callable[..., float]  # pulls up to which `concave` holds; inf for always
+concave: bool  # pulls * bonus is concave as the arm is played
+still: bool  # waiting arms do not move at all
+rising: bool  # waiting arms rise
+
+# Parts of the kernels that use the bonus: specialised first, under these names.
+lead: Callable[..., tuple[float, float, float, float, float]]
+look: Callable[..., tuple[int, float, float, int]]
+measure: Callable[..., None]
+scan: Callable[..., tuple[float, int, int, int]]
+
+# What things cost, in steps or nanoseconds. Only speed depends on it.
+LEAP = 10.0  # a leap, in steps
+ROUND, ROUND_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
+TURN, EYE = 120.0, 12.0  # a change of leader, a look at one arm
+
+
+@inlined
+def meeting(height: float, drift: float, scale: float, before: float, rewards: Words) -> float:
+    """Draw the time at which a Brownian motion that starts at `height` first meets zero.
+
+    Any value from `before` on stands for "not before `before`". With a drift away from zero they
+    may never meet; if they do, the law is that of the opposite drift. The time solves
+    ``(height - speed * time)^2 = time * swing^2``; chance picks one of the two roots. J. Michael,
+    W. Schucany and R. Haas (1976), Generating random variates using transformations with multiple
+    roots, The American Statistician 30(2).
+    """
+    speed = abs(drift)
+    time = inf
+    if drift <= 0.0 or uniform(rewards) < exp(-2.0 * drift * height / (scale * scale)):
+        swing = scale * abs(normal(rewards))
+        root = 2.0 * height / (swing + sqrt(swing * swing + 4.0 * speed * height))
+        time = root * root
+        if time < before and uniform(rewards) * (height + speed * time) > height:
+            root = height / (speed * root)
+            time = root * root
+    return time
+
+
+@inlined
+def survivor(height: float, drift: float, scale: float, span: float, rewards: Words) -> float:
+    """Draw the noise of a Brownian motion from `height` over a `span` in which it stays above zero.
+
+    One proposal is needed on average, however unlikely that is, because it is only asked for when
+    it has happened.
+    """
+    mean = height + drift * span
+    spread = scale * sqrt(span)
+    rate = -2.0 * height / (spread * spread)
+    noise = -mean  # where only rounding can lead: on the line, where one looks closer
+    while mean + 9.0 * spread > 0.0:
+        noise = spread * normal(rewards)
+        if mean + noise > 0.0 and uniform(rewards) >= exp(rate * (mean + noise)):
+            break
+    return noise
+
+
+def lead_on(
+    values: Any,
+    sigma: float,
+    n: float,
+    K: float,
+    edge: float,
+    scale: float,
+    lag: float,
+    T: float,
+    t: float,
+    last: float,
+    noise: float,
+    near: float,
+    height: float,
+    rewards: Words,
+) -> tuple[float, float, float, float, float]:
+    """Let the leader of round t + 1 play until it loses the lead or `last` rounds are over.
+
+    Parameters
+    ----------
+    edge
+        Pulls up to which `concave` holds.
+    scale, lag
+        The arm's noise, and how far its mean lies below J.
+    T, noise
+        Its pulls and the sum of their noise.
+    near
+        Its bonus in round t + 1, times sigma.
+    height
+        How far its summed reward is above the border.
+
+    Returns
+    -------
+    T, t, noise, near, height
+        The same when it stops. The lead is lost where the height is not positive. Unless t is
+        `last`, at least one round has been played.
+    """
+    while t < last:
+        # A line over as many pulls as the arm has is still close to the border.
+        reach = min(last - t, T + LEAP)
+        if concave:
+            if edge >= T:
+                reach = min(reach, max(1.0, edge - T))
+            far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
+            drift = ((T + reach) * far - T * near) / reach - lag
+        else:
+            # The line is T * (near - far) above the border here, some half of reach * near.
+            reach = min(reach, max(1.0, np.floor(height / near)))
+            worst = t + 1.0 if rising else t + reach + 1.0
+            far = sigma * bonus(T + reach, worst, n, K, *values)
+            height = noise + T * (far - lag)
+            drift = far - lag
+        speed = abs(drift)
+        close = sqrt(LEAP) * scale + LEAP * speed  # within the range of so many steps
+        left = reach
+        while True:
+            if height > close and left > LEAP:
+                time = meeting(height, drift, scale, left, rewards)
+                if time < left:
+                    steps = np.ceil(time)
+                    swing = scale * sqrt(steps - time) * normal(rewards)
+                    noise += swing - (height + drift * time)
+                    height = swing + drift * (steps - time)
+                    left -= steps
+                else:
+                    swing = survivor(height, drift, scale, left, rewards)
+                    noise += swing
+                    height += swing + drift * left
+                    left = 0.0
+            else:
+                swing = scale * normal(rewards)
+                noise += swing
+                height += swing + drift
+                left -= 1.0
+            if not (height > 0.0 and left > 0.0):
+                break
+        T += reach - left
+        t += reach - left
+        if concave and height > 0.0:
+            near = far
+        else:
+            near = sigma * bonus(T, t + 1.0, n, K, *values)
+            height = noise + T * (near - lag)
+            if not height > 0.0:
+                break
+    return T, t, noise, near, height
+
+
+@inlined
+def raise_tree(tree: Floats) -> None:
+    """Fill the tournament tree above its leaves; node i stands above nodes 2 i and 2 i + 1."""
+    for node in range(tree.size // 2 - 1, 0, -1):
+        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+
+
+@inlined
+def replace(tree: Floats, arm: int, ceiling: float) -> None:
+    """Set the ceiling of one arm."""
+    node = tree.size // 2 + arm
+    tree[node] = ceiling
+    while node > 1:
+        node >>= 1
+        left, right = tree[2 * node], tree[2 * node + 1]
+        top = right if right > left else left
+        if tree[node] == top:
+            break
+        tree[node] = top
+
+
+@inlined
+def highest(tree: Floats) -> tuple[int, float]:
+    """Return the arm with the highest ceiling, and the highest ceiling of the others."""
+    arms = tree.size // 2
+    node, second = 1, -inf
+    while node < arms:
+        node *= 2
+        loser = tree[node + 1]
+        if loser > tree[node]:
+            loser = tree[node]
+            node += 1
+        if loser > second:
+            second = loser
+    return node - arms, second
+
+
+@inlined
+def highest_other(tree: Floats, arm: int) -> float:
+    """Return the highest ceiling of all arms but one."""
+    node, top = tree.size // 2 + arm, -inf
+    while node > 1:
+        if tree[node ^ 1] > top:
+            top = tree[node ^ 1]
+        node >>= 1
+    return top
+
+
+@compiled
+def record(
+    gaps: Floats,
+    counts: Floats,
+    leader: int,
+    T: float,
+    t: float,
+    checkpoints: Counts,
+    done: int,
+    regret: Floats,
+) -> int:
+    """Fill in the checkpoints that the leader has passed on its way to T pulls in round t.
+
+    Its pulls at a checkpoint are known although nobody looked at it there.
+    """
+    while done < checkpoints.size and checkpoints[done] <= t:
+        counts[leader] = T - (t - checkpoints[done])
+        regret[done] = pseudo_regret(gaps, counts)
+        done += 1
+    counts[leader] = T
+    return done
+
+
+def play_falling(
+    values: Any,
+    means: Floats,
+    scales: Floats,
+    gaps: Floats,
+    sigma: float,
+    horizon: int,
+    checkpoints: Counts,
+    key: Words,
+    first: int,
+    regret: Floats,
+    pulls: Counts,
+) -> None:
+    """Play a policy whose waiting arms do not rise: what an index once was is a ceiling."""
+    arms = means.size
+    n, K = float(horizon), float(arms)
+    end = float(checkpoints[checkpoints.size - 1])
+    edge = np.floor(cut(n, K, *values))
+    noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
+    rewards = np.empty(4, np.uint64)
+    for run in range(regret.shape[0]):
+        start_stream(rewards, key, first + run, REWARDS)
+        done = play_each_once(
+            means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
+        )
+        t = K  # rounds played
+        index = 0.0
+        if t < end:
+            index = sigma * bonus(1.0, t + 1.0, n, K, *values)
+            for i in range(arms):
+                tree[arms + i] = noises[i] - gaps[i] + index
+            raise_tree(tree)
+        while t < end and index == index:
+            while True:
+                leader, rival = highest(tree)
+                T, noise, gap = counts[leader], noises[leader], gaps[leader]
+                if still:
+                    index = tree[arms + leader]
+                    near = index - (noise / T - gap)
+                    break
+                near = sigma * bonus(T, t + 1.0, n, K, *values)
+                index = noise / T - gap + near
+                if not index < rival:
+                    break
+                replace(tree, leader, index)
+            height = T * (index - rival)
+            before = t
+            if rival > -inf:
+                T, t, noise, near, height = lead(
+                    values, sigma, n, K, edge, scales[leader], rival + gap,
+                    T, t, end - 1.0, noise, near, height, rewards,
+                )  # fmt: skip
+                index = noise / T - gap + near
+            if height > 0.0 or t == before:  # nobody contests what remains
+                T += end - t
+                t = end
+            noises[leader], counts[leader] = noise, T
+            replace(tree, leader, index)
+            if checkpoints[done] <= t:
+                done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
+        if index != index:
+            give_up(regret, run)
+        record_pulls(counts, run, pulls)
+
+
+def measure_all(
+    values: Any,
+    noises: Floats,
+    counts: Floats,
+    gaps: Floats,
+    sigma: float,
+    t: float,
+    n: float,
+    tree: Floats,
+) -> None:
+    """Write all arms' indices in round t into the leaves of the tree."""
+    arms = gaps.size
+    K = float(arms)
+    for i in range(arms):
+        T = counts[i]
+        tree[arms + i] = noises[i] / T - gaps[i] + sigma * bonus(T, t, n, K, *values)
+
+
+def look_at(
+    values: Any,
+    tree: Floats,
+    noises: Floats,
+    counts: Floats,
+    gaps: Floats,
+    level: float,
+    leader: int,
+    sigma: float,
+    t: float,
+    n: float,
+) -> tuple[int, float, float, int]:
+    """Look at the arms but the leader whose ceiling is at least `level`.
+
+    Returns
+    -------
+    best, top, second, seen
+        The one with the largest index in round t, that index, the second largest, and how many
+        arms there were. Where an index is not a number, so is `top`.
+    """
+    arms = gaps.size
+    K = float(arms)
+    best, top, second, seen = -1, -inf, -inf, 0
+    node = 1
+    while node > 0:
+        if tree[node] >= level:
+            if node < arms:
+                node *= 2
+                continue
+            i = node - arms
+            if i != leader:
+                T = counts[i]
+                index = noises[i] / T - gaps[i] + sigma * bonus(T, t, n, K, *values)
+                seen += 1
+                if index > top:
+                    best, top, second = i, index, top
+                elif index > second:
+                    second = index
+                elif index != index:
+                    return i, index, index, seen
+        while node & 1:  # up from right children, then over to the next subtree
+            node >>= 1
+        node += 1 if node > 0 else 0
+    return best, top, second, seen
+
+
+def scan_rounds(
+    values: Any,
+    scales: Floats,
+    gaps: Floats,
+    sigma: float,
+    n: float,
+    t: float,
+    until: float,
+    leader: int,
+    checkpoints: Counts,
+    done: int,
+    rewards: Words,
+    noises: Floats,
+    counts: Floats,
+    tree: Floats,
+    regret: Floats,
+) -> tuple[float, int, int, int]:
+    """Play the plain loop while t < until.
+
+    Returns
+    -------
+    t, leader, turns, done
+        The round, the last arm played (-1 where an index is not a number), the changes of leader,
+        and the checkpoints passed.
+    """
+    arms = gaps.size
+    turns = 0
+    while t < until:
+        measure(values, noises, counts, gaps, sigma, t + 1.0, n, tree)
+        best, top = -1, -inf
+        for i in range(arms):
+            if tree[arms + i] > top:
+                best, top = i, tree[arms + i]
+            elif tree[arms + i] != tree[arms + i]:
+                return t, -1, turns, done
+        if best != leader:
+            leader = best
+            turns += 1
+        noises[leader] += scales[leader] * normal(rewards)
+        counts[leader] += 1.0
+        t += 1.0
+        if t == checkpoints[done]:
+            regret[done] = pseudo_regret(gaps, counts)
+            done += 1
+    return t, leader, turns, done
+
+
+def play_rising(
+    values: Any,
+    means: Floats,
+    scales: Floats,
+    gaps: Floats,
+    sigma: float,
+    horizon: int,
+    checkpoints: Counts,
+    key: Words,
+    first: int,
+    regret: Floats,
+    pulls: Counts,
+) -> None:
+    """Play a policy whose waiting arms rise.
+
+    Time is cut into windows. A window's ceilings are the indices in its last round, which no
+    waiting arm exceeds before. Where the leader's index is above them all, it leads as in
+    `play_falling`. Where it is not, the arms with higher ceilings are looked at in the present
+    round: either one of them leads, or they get a lower ceiling that holds for a shorter time.
+
+    While the lead changes in every other round, as it does in the beginning, all this costs more
+    than the plain loop, which then takes its place.
+    """
+    arms = means.size
+    n, K = float(horizon), float(arms)
+    end = float(checkpoints[checkpoints.size - 1])
+    edge = np.floor(cut(n, K, *values))
+    noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
+    rewards = np.empty(4, np.uint64)
+    for run in range(regret.shape[0]):
+        start_stream(rewards, key, first + run, REWARDS)
+        done = play_each_once(
+            means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
+        )
+        t = K  # rounds played
+        leader = 0
+        plain, patience, width = True, 1 / 16, 1 / 32
+        while t < end and leader >= 0:
+            start = t
+            if plain:
+                until = min(end, t + max(8.0, np.floor(patience * t)))
+                t, leader, turns, done = scan(
+                    values, scales, gaps, sigma, n, t, until, leader,
+                    checkpoints, done, rewards, noises, counts, tree, regret[run],
+                )  # fmt: skip
+                cost = turns * (TURN + 3.0 * EYE) + K * EYE
+                plain = cost > (t - start) * (ROUND + ROUND_ARM * K)
+                continue
+            until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
+            measure(values, noises, counts, gaps, sigma, until, n, tree)
+            for i in range(arms, 2 * arms):
+                tree[i] = tree[i] if tree[i] == tree[i] else inf
+            raise_tree(tree)
+            T, noise, gap, scale = counts[leader], noises[leader], gaps[leader], scales[leader]
+            near = sigma * bonus(T, t + 1.0, n, K, *values)
+            turns, looks = 0, 0
+            while t < until:
+                index = noise / T - gap + near
+                rival = highest_other(tree, leader)
+                valid = until  # last round in which no other arm exceeds `rival`
+                turns += 1
+                if not index > rival:
+                    challenger, top, second, seen = look(
+                        values, tree, noises, counts, gaps, index, leader, sigma, t + 1.0, n
+                    )
+                    looks += seen
+                    if index != index or top != top:
+                        counts[leader] = T
+                        leader = -1
+                        break
+                    if top > index:
+                        noises[leader], counts[leader] = noise, T
+                        if checkpoints[done] <= t:
+                            done = record(
+                                gaps, counts, leader, T, t, checkpoints, done, regret[run]
+                            )
+                        ceiling = noise / T - gap + sigma * bonus(T, until, n, K, *values)
+                        replace(tree, leader, ceiling)
+                        top, index = max(second, index), top
+                        leader = challenger
+                        T, noise = counts[leader], noises[leader]
+                        gap, scale = gaps[leader], scales[leader]
+                        near = index - (noise / T - gap)
+                        rival = highest_other(tree, leader)
+                if not index > rival:
+                    # The best of those is at `top` now. Find a time until which no arm exceeds a
+                    # level half-way up to the leader.
+                    level = 0.5 * (top + index)
+                    share = (level - top) / (rival - top) if rival > top else 0.0
+                    span = np.floor(share * (until - t - 1.0))
+                    while span > 0.0:
+                        _, rival, _, seen = look(
+                            values, tree, noises, counts, gaps, level, leader, sigma,
+                            t + 1.0 + span, n,
+                        )  # fmt: skip
+                        looks += seen
+                        rival = max(rival, level)
+                        if rival < index:
+                            break
+                        span = np.floor(0.25 * span)
+                    valid = t + 1.0 + span
+                if rival == -inf:
+                    T += until - t
+                    t = until
+                elif t + 1.0 < valid:
+                    T, t, noise, near, _ = lead(
+                        values, sigma, n, K, edge, scale, rival + gap,
+                        T, t, valid - 1.0, noise, near, T * (index - rival), rewards,
+                    )  # fmt: skip
+                else:
+                    noise += scale * normal(rewards)
+                    T += 1.0
+                    t += 1.0
+                    if t < until:
+                        near = sigma * bonus(T, t + 1.0, n, K, *values)
+            if leader >= 0:
+                noises[leader], counts[leader] = noise, T
+                if done < checkpoints.size and checkpoints[done] <= t:
+                    done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
+            cost = turns * TURN + (looks + K) * EYE
+            plain = cost > (t - start) * (ROUND + ROUND_ARM * K)
+            patience = min(1 / 4, 2.0 * patience) if plain else 1 / 16
+            width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
+        if leader < 0:
+            give_up(regret, run)
+        record_pulls(counts, run, pulls)

@@ -1,0 +1,547 @@
+"""Thompson sampling, skipping ahead: thinning instead of K fresh samples in every round.
+
+In each round every arm i shows a fresh sample from N(mean_i, s_i^2), where mean_i is the average of
+its T_i rewards and s_i = sigma * deviation(T_i), and the largest sample plays. Most of these
+samples decide nothing. Two ways of leaving them out, both exact, take turns.
+
+**Leading.** Let l be the arm with the largest mean. Arm j shows more than l with probability
+Q(z_j), where Q is the normal tail and z_j = (mean_l - mean_j) / sqrt(s_l^2 + s_j^2). While l plays,
+the others stand still and s_l does not rise. So as long as mean_l stays above a bar,
+
+    z_j >= level_j = (bar - mean_j) / sqrt(s_l^2 + s_j^2)    (with s_l as it was at the start),
+    Q(z_j) <= Q(level_j) <= rate_j = phi(level_j) / level_j  (Mills' bound; phi the density).
+
+Let a round be a candidate with probability sum_j rate_j, and let a candidate name arm j with weight
+rate_j. Draw e = level_j + Exp(1) / level_j and keep it if e > z_j, with probability
+exp(-(e - level_j)^2 / 2). So it is kept with probability Q(z_j) / rate_j, and then it is a normal
+number beyond z_j: the standardised difference of the two samples given that j shows more than l.
+Given e, the sample x of j is normal with mean mean_j + e s_j^2 / s and deviation s_l s_j / s, where
+s^2 = s_l^2 + s_j^2. If no third arm shows more than x, arm j plays. In all other cases l plays.
+So j plays with probability P(j shows the largest sample), and l with what is left, P(l shows it).
+The wait for the next candidate is geometric whatever the rewards are, and all that time l plays.
+
+The bar is watched without looking at every pull: height = sum_l - bar * T_l is a Gaussian random
+walk with drift. Its value m pulls ahead takes one normal number. Given heights a and b at the ends,
+the Brownian bridge between them touches zero with probability exp(-2 a b / (m scale^2)), and the
+walk is that bridge at whole times. Where this is below 1e-18 / n, the m pulls are accepted unseen;
+otherwise the midpoint is drawn given both ends, and the left half is done first. The first height
+below zero is a stopping time, so what was drawn beyond it may be forgotten; a new bar is chosen.
+
+**Competing.** Where no arm leads, take any threshold c. Arms that often exceed it are active: they
+are sampled in every round. The others, with z_i = (c - mean_i) / s_i > 1.5, are pooled. A normal
+number has the law of the highest point of a Poisson process with intensity phi / Phi, which has no
+point above y with probability Phi(y). So what a pooled arm shows above c are points of a Poisson
+process in time, which stays the same while the arm waits, and all pooled arms share one clock. It
+runs at the sum of the rates phi(z_i) / (z_i Phi(1.5)); a point of arm i is proposed at
+z_i + Exp(1) / z_i and kept with the ratio of the intensities. In a round where nobody shows more
+than c (a dip), the pooled arms are sampled given that they are below it. Any c is right; where it
+costs least is learned from the rounds before.
+
+**Error.** All of this has the law of the step engine up to the rounding of floating point, but for
+blocks accepted unseen. A run has at most n of them. So its distribution differs from the step
+engine's by at most 1e-18 in total variation, and that of 10^6 runs together by at most 1e-12.
+
+**Asked of the policy.** Its deviation depends on pulls and parameters alone (``waiting_arms`` is
+"still") and does not rise with pulls. Rewards are Gaussian. As in the step engine, an arm whose
+deviation is not a number is not played, and without any other arm the run's regret becomes nan.
+
+References
+----------
+P. A. W. Lewis and G. S. Shedler (1979), Simulation of nonhomogeneous Poisson processes by thinning,
+Naval Research Logistics 26(3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erfc, exp, floor, log, log1p, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._compile import compiled, inlined
+from ..random import CHOICES, REWARDS, Words, normal, start_stream, uniform
+from .step import Counts, Floats, give_up, play_each_once, pseudo_regret, record_pulls
+
+Flags = npt.NDArray[np.bool_]
+
+# Declared here, filled in by `specialise`: the policy's formula.
+deviation: Callable[..., float]
+
+_RISK = 1e-18  # total variation that a run may lose to pulls that nobody looked at
+
+# What follows changes the speed, never the law.
+_LIMIT = 0.25  # candidates a round up to which an arm leads; `overtaken` needs it to be <= 1/4
+_SLACK = 0.5  # logarithm of the factor by which the bar may raise the rate of candidates
+_POOLED = 1.5  # an arm is pooled when c is so many deviations above its mean
+_SHARE = 0.9331927987311419  # normal distribution function of _POOLED
+_FEW = 12  # arms up to which all are active
+_MANY = 16  # arms above which third arms are thinned too
+_GROUP = 16  # arms whose rates are summed together
+
+
+class Problem(NamedTuple):
+    """What is played, and the policy's sigma."""
+
+    means: Floats
+    scales: Floats
+    sigma: float
+    horizon: float
+
+
+class Posterior(NamedTuple):
+    """What the policy knows: `mean` and `spread` follow from sums and counts."""
+
+    sums: Floats
+    counts: Floats
+    mean: Floats
+    spread: Floats
+
+
+class Record(NamedTuple):
+    """What is written down, and when."""
+
+    gaps: Floats
+    checkpoints: Counts
+    regret: Floats
+
+
+class Clock(NamedTuple):
+    """Rates at which arms are candidates or show points, and their sums over groups of arms.
+
+    `level` is used while an arm leads; `active` (a list) and `pooled` while arms compete.
+    """
+
+    rate: Floats
+    groups: Floats
+    level: Floats
+    active: Counts
+    pooled: Flags
+
+
+@inlined
+def exponential(stream: Words) -> float:
+    """Return a standard exponential number."""
+    return -log(1.0 - uniform(stream))
+
+
+@compiled
+def one_normal(stream: Words) -> float:
+    """Return a standard normal number where that happens seldom: a call compiles sooner."""
+    return normal(stream)
+
+
+@inlined
+def upper_tail(z: float) -> float:
+    """Return the probability that a standard normal number exceeds z."""
+    return 0.5 * erfc(0.7071067811865476 * z)
+
+
+@inlined
+def tail_bound(z: float) -> float:
+    """Return Mills' bound of the same for z > 0."""
+    return 0.3989422804014327 * exp(-0.5 * z * z) / z
+
+
+@inlined
+def sum_groups(groups: Floats) -> float:
+    """Return the rate of all arms together."""
+    total = 0.0
+    for g in range(groups.size):
+        total += groups[g]
+    return total
+
+
+@inlined
+def sum_rates(rate: Floats, groups: Floats) -> float:
+    """Sum up the groups and return the rate of all arms together."""
+    for g in range(groups.size):
+        groups[g] = 0.0
+    for i in range(rate.size):
+        groups[i // _GROUP] += rate[i]
+    return sum_groups(groups)
+
+
+@inlined
+def sum_again(rate: Floats, groups: Floats, arm: int) -> float:
+    """Return the rate of all arms together after that of one arm has changed.
+
+    Its group is summed afresh: of a difference of rates the rounding would stay.
+    """
+    start = arm - arm % _GROUP
+    total = 0.0
+    for i in range(start, min(start + _GROUP, rate.size)):
+        total += rate[i]
+    groups[arm // _GROUP] = total
+    return sum_groups(groups)
+
+
+@inlined
+def name_arm(rate: Floats, groups: Floats, total: float, stream: Words) -> int:
+    """Return an arm with probability proportional to its rate."""
+    place = uniform(stream) * total
+    g = 0
+    while g < groups.size - 1 and place >= groups[g]:
+        place -= groups[g]
+        g += 1
+    while groups[g] == 0.0:  # rounding led beyond the last
+        g -= 1
+    named = -1
+    for i in range(g * _GROUP, min(g * _GROUP + _GROUP, rate.size)):
+        if rate[i] > 0.0:
+            named = i
+            if place < rate[i]:
+                break
+            place -= rate[i]
+    return named
+
+
+@inlined
+def shows_above(z: float, least: float, stream: Words) -> float:
+    """Return a pooled arm's point above z in units of its spread; 0 if thinned or below `least`."""
+    excess = exponential(stream) / z
+    if z + excess < least or 2.0 * exponential(stream) < excess * excess:
+        return 0.0
+    mark = uniform(stream)  # kept with probability _SHARE / Phi, hardly less than 1
+    if mark > _SHARE and mark * (1.0 - upper_tail(z + excess)) > _SHARE:
+        return 0.0
+    return z + excess
+
+
+@inlined
+def overtaken(
+    x: float,
+    bar: float,
+    leader: int,
+    arm: int,
+    mean: Floats,
+    spread: Floats,
+    rate: Floats,
+    groups: Floats,
+    total: float,
+    stream: Words,
+) -> bool:
+    """Tell whether a third arm shows more than x."""
+    arms = mean.size
+    if arms > _MANY and x >= bar:
+        # The leader at the bar would show less than the bar half the time, so that another arm
+        # exceeds it, hence x, with probability at most 2 rate. For rates up to 1/4 the Poisson rate
+        # -log(1 - 2 rate) of such an event is at most log(16) rate, by which it can be thinned.
+        wide = 2.772588722239781
+        wait = exponential(stream) / (wide * total)
+        while wait < 1.0:
+            i = name_arm(rate, groups, total, stream)
+            if i != arm:
+                exceeds = -log1p(-upper_tail((x - mean[i]) / spread[i]))
+                if uniform(stream) * wide * rate[i] < exceeds:
+                    return True
+            wait += exponential(stream) / (wide * total)
+        return False
+    for i in range(arms):
+        if i != leader and i != arm and mean[i] + spread[i] * normal(stream) > x:
+            return True
+    return False
+
+
+def compete(
+    values: Any,
+    problem: Problem,
+    now: Posterior,
+    clock: Clock,
+    record: Record,
+    done: int,
+    t: float,
+    stop: float,
+    caution: float,
+    rewards: Words,
+    choices: Words,
+) -> tuple[float, int, float]:
+    """Play round after round from t to `stop`, sampling the active arms.
+
+    The threshold c is the largest mean - caution * spread. Returns t, how many checkpoints are done
+    and the caution to go on with; t = -1 when no arm can be played.
+    """
+    means, scales, sigma, n = problem
+    sums, counts, mean, spread = now
+    rate, groups, _, active, pooled = clock
+    arms = means.size
+    K = float(arms)
+    c = -np.inf
+    if arms > _FEW:
+        waiting = 0
+        for i in range(arms):
+            if mean[i] - caution * spread[i] > c:
+                c = mean[i] - caution * spread[i]
+        for i in range(arms):
+            if c - mean[i] > _POOLED * spread[i]:
+                waiting += 1
+        if 3 * waiting < 2 * arms - 2:  # a clock for so few arms does not pay
+            c = -np.inf
+    busy = 0
+    for i in range(arms):
+        z = (c - mean[i]) / spread[i]
+        pooled[i] = z > _POOLED
+        if pooled[i]:
+            rate[i] = tail_bound(z) / _SHARE
+        else:
+            rate[i] = 0.0
+            active[busy] = i
+            busy += 1
+    total = sum_rates(rate, groups)
+    wait = exponential(choices) / total
+    mark = float(record.checkpoints[done])
+    dips, points = 0.0, 0.0
+    while t < stop:
+        t += 1.0
+        best, top = -1, -np.inf
+        if busy == arms:
+            for i in range(arms):
+                sample = mean[i] + spread[i] * normal(choices)
+                if sample > top:
+                    best, top = i, sample
+        else:
+            for k in range(busy):
+                i = active[k]
+                sample = mean[i] + spread[i] * normal(choices)
+                if sample > top:
+                    best, top = i, sample
+        while wait < 1.0:
+            points += 1.0
+            i = name_arm(rate, groups, total, choices)
+            z = (c - mean[i]) / spread[i]
+            z = shows_above(z, (top - mean[i]) / spread[i], choices)
+            if z > 0.0:
+                best, top = i, mean[i] + spread[i] * z
+            wait += exponential(choices) / total
+        wait -= 1.0
+        if top < c:
+            dips += 1.0
+            for i in range(arms):
+                if pooled[i]:
+                    sample = np.inf
+                    while sample > c:
+                        sample = mean[i] + spread[i] * normal(choices)
+                    if sample > top:
+                        best, top = i, sample
+        if best < 0:
+            return -1.0, done, caution
+        sums[best] += means[best] + scales[best] * normal(rewards)
+        T = counts[best] + 1.0
+        counts[best] = T
+        mean[best] = sums[best] / T
+        spread[best] = sigma * deviation(T, t, n, K, *values)
+        if pooled[best]:
+            z = (c - mean[best]) / spread[best]
+            pooled[best] = z > _POOLED
+            if pooled[best]:
+                rate[best] = tail_bound(z) / _SHARE
+            else:
+                rate[best] = 0.0
+                active[busy] = best
+                busy += 1
+            total = sum_again(rate, groups, best)
+            wait = exponential(choices) / total
+        if t == mark:
+            record.regret[done] = pseudo_regret(record.gaps, counts)
+            done += 1
+            if t < stop:
+                mark = float(record.checkpoints[done])
+    if busy == arms:
+        caution -= 0.05
+    else:
+        # A dip takes about 5 ns for every arm, a point 60 ns: let both cost the same.
+        caution += max(-0.5, min(0.5, 0.25 * log((5.0 * K * dips + 60.0) / (60.0 * points + 60.0))))
+    return t, done, caution
+
+
+def lead(
+    values: Any,
+    problem: Problem,
+    now: Posterior,
+    clock: Clock,
+    ends: Floats,
+    heights: Floats,
+    record: Record,
+    done: int,
+    t: float,
+    stop: float,
+    rewards: Words,
+    choices: Words,
+) -> tuple[float, int]:
+    """Play from t to `stop`, or as long as one arm leads, from candidate to candidate.
+
+    Does nothing when no arm leads, so that less than `_LIMIT` of the rounds are candidates.
+    Returns t and how many checkpoints are done.
+    """
+    means, scales, sigma, n = problem
+    sums, counts, mean, spread = now
+    rate, groups, level, _, _ = clock
+    arms = means.size
+    K = float(arms)
+    leader = 0
+    for i in range(1, arms):
+        if mean[i] > mean[leader]:
+            leader = i
+    wide = spread[leader] * spread[leader]
+    # The lower the bar, the longer it holds, but the more candidates. Let it raise the rate of an
+    # arm by a factor, or to where the arm will hardly be a candidate before the end.
+    never = sqrt(2.0 * log(8.0 * K * (n - t)))
+    room = 1e6 * (spread[leader] + scales[leader])  # with one arm any bar will do
+    for i in range(arms):
+        if i != leader:
+            gap = mean[leader] - mean[i]
+            square = wide + spread[i] * spread[i]
+            if not gap * gap > _SLACK * square:
+                return t, done
+            room = min(room, max(gap - never * sqrt(square), _SLACK * square / gap))
+    drift, scale, T = means[leader], scales[leader], counts[leader]
+    if not T * room > 2.0 * scale:
+        return t, done
+    bar = mean[leader] - room
+    total = 0.0
+    for i in range(arms):
+        rate[i] = 0.0
+        if i != leader:
+            level[i] = (bar - mean[i]) / sqrt(wide + spread[i] * spread[i])
+            rate[i] = tail_bound(level[i])
+            total += rate[i]
+            if not (level[i] > 0.0 and total < _LIMIT):
+                return t, done
+    total = sum_rates(rate, groups)
+    sure = scale * scale * log(n / _RISK)
+    drift -= bar
+    height = T * room
+    idle = 0
+    leads = True
+    while leads and t < stop:
+        mark = float(record.checkpoints[done])
+        wait = mark - t
+        if total > 0.0:
+            wait = floor(min(wait, exponential(choices) / -log1p(-total)))
+        gone, depth = 0.0, -1
+        while gone < wait and height > 0.0:
+            if depth < 0:
+                # the longest block that will most likely be accepted unseen
+                m = wait - gone
+                reach = sure - height * drift
+                if 1.4 * height * height < m * reach:
+                    m = floor(1.4 * height * height / reach)
+                if m < 4.0:
+                    height += drift + scale * normal(rewards)
+                    gone += 1.0
+                    continue
+                depth = 0
+                ends[0] = gone + m
+                heights[0] = height + m * drift + scale * sqrt(m) * one_normal(rewards)
+            m, far = ends[depth] - gone, heights[depth]
+            if m == 1.0 or 2.0 * height * far > sure * m:
+                gone, height = ends[depth], far
+                depth -= 1
+            else:
+                half = floor(0.5 * m)
+                depth += 1
+                ends[depth] = gone + half
+                heights[depth] = (
+                    height
+                    + (far - height) * half / m
+                    + scale * sqrt(half * (m - half) / m) * one_normal(rewards)
+                )
+        t += gone
+        T += gone
+        mean[leader] = bar + height / T
+        spread[leader] = sigma * deviation(T, t, n, K, *values)
+
+        if height > 0.0 and t < mark:
+            t += 1.0
+            arm = name_arm(rate, groups, total, choices)
+            excess = exponential(choices) / level[arm]
+            e = level[arm] + excess
+            s, s_arm = spread[leader], spread[arm]
+            both = sqrt(s * s + s_arm * s_arm)
+            wins = (
+                e * both > mean[leader] - mean[arm] and 2.0 * exponential(choices) > excess * excess
+            )
+            if wins and arms > 2:
+                x = mean[arm] + s_arm * (s_arm * e + s * one_normal(choices)) / both
+                wins = not overtaken(
+                    x, bar, leader, arm, mean, spread, rate, groups, total, choices
+                )
+            if wins:
+                sums[arm] += means[arm] + scales[arm] * one_normal(rewards)
+                counts[arm] += 1.0
+                mean[arm] = sums[arm] / counts[arm]
+                spread[arm] = sigma * deviation(counts[arm], t, n, K, *values)
+                level[arm] = (bar - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
+                rate[arm] = tail_bound(level[arm])
+                total = sum_again(rate, groups, arm)
+                leads = level[arm] > 0.0 and total < _LIMIT
+                idle -= 1
+            else:
+                height += drift + scale * one_normal(rewards)
+                T += 1.0
+                mean[leader] = bar + height / T
+                spread[leader] = sigma * deviation(T, t, n, K, *values)
+                idle += 1
+        counts[leader] = T
+        if t == mark:
+            record.regret[done] = pseudo_regret(record.gaps, counts)
+            done += 1
+        if not height > 0.0 or idle > 4 + arms // 4:  # the bar no longer holds, or is too low
+            leads = False
+    sums[leader] = mean[leader] * T
+    return t, done
+
+
+def play_thinned(
+    values: Any,
+    means: Floats,
+    scales: Floats,
+    gaps: Floats,
+    sigma: float,
+    horizon: int,
+    checkpoints: Counts,
+    key: Words,
+    first: int,
+    regret: Floats,
+    pulls: Counts,
+) -> None:
+    """Skip ahead while an arm leads, and sample the arms that compete while none does."""
+    arms = means.size
+    n, K = float(horizon), float(arms)
+    problem = Problem(means, scales, sigma, n)
+    now = Posterior(np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
+    clock = Clock(
+        rate=np.empty(arms),
+        groups=np.empty((arms - 1) // _GROUP + 1),
+        level=np.empty(arms),
+        active=np.empty(arms, np.int64),
+        pooled=np.empty(arms, np.bool_),
+    )
+    ends, heights = np.empty(64), np.empty(64)  # n halves fewer than 64 times
+    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    last = float(checkpoints[checkpoints.size - 1]) if checkpoints.size > 0 else 0.0
+    for run in range(regret.shape[0]):
+        start_stream(rewards, key, first + run, REWARDS)
+        start_stream(choices, key, first + run, CHOICES)
+        done = play_each_once(
+            means, scales, gaps, horizon, checkpoints, rewards, now.sums, now.counts, run, regret
+        )
+        for i in range(arms):
+            now.mean[i] = now.sums[i]
+            now.spread[i] = sigma * deviation(1.0, K, n, K, *values)
+        record = Record(gaps, checkpoints, regret[run])
+        t, caution = K, 0.0
+        while 0.0 <= t < last:
+            before = t
+            t, done = lead(
+                values, problem, now, clock, ends, heights, record, done, t, last, rewards, choices
+            )
+            if t == before:
+                stop = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
+                t, done, caution = compete(
+                    values, problem, now, clock, record, done, t, stop, caution, rewards, choices
+                )
+        if t < 0.0:
+            give_up(regret, run)
+        record_pulls(now.counts, run, pulls)

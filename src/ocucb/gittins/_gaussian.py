@@ -1,0 +1,175 @@
+"""Backward passes over whole diagonals, and the table that sums them up; Gaussian rewards.
+
+The mathematics is told in :mod:`ocucb.gittins`. Here are its precomputed parts: the ladder of
+smoothing matrices that a pass climbs, and the packing of a few diagonals into one table.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ocucb.gittins._kernels import (
+    EXACT,
+    HEADER,
+    LOG_STEP,
+    RATIO_STEP,
+    ROWS,
+    TERMS,
+    backward_pass,
+)
+
+Array = NDArray[np.float64]
+
+_NODES = 64
+_COEFFICIENTS = 60
+_QUADRATURE = 64
+_SHORTEST = 6.0  # the ladder of lengths, in deviations of one step
+_RUNG_RATIO = 1.15
+
+
+def build(cells: int) -> Array:
+    """Compute the packed table with `cells` cells in log d beyond the exact diagonals."""
+    behind = TERMS // 2 - 1  # diagonals below EXACT that the first cell's polynomial leans on
+    nodes = [round(EXACT * math.exp(LOG_STEP * k)) for k in range(-behind, cells + 1)]
+    last = math.floor(EXACT * math.exp(LOG_STEP * cells))
+    # The grid in log(m / T) serves T > ROWS and m > ROWS, with two points to spare at each end.
+    half = math.ceil(math.log(last / ROWS) / RATIO_STEP) + 2
+    ratios: Array = RATIO_STEP * np.arange(-half, half + 1, dtype=np.float64)
+    rungs = ladder(nodes[-1])
+
+    def exact(d: int) -> Array:
+        return diagonal(d, rungs)
+
+    def column(d: int) -> Array:
+        return _column(diagonal(d, rungs), ratios)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # The longest first, so that no thread is left alone with it at the end.
+        columns = np.array(list(pool.map(column, reversed(nodes)))[::-1])
+        head = np.concatenate(list(pool.map(exact, range(2, EXACT + 1))))
+
+    header = np.zeros(HEADER)
+    header[:2] = last, ratios.size
+    positions = np.log(np.array(nodes) / EXACT) / LOG_STEP
+    body = np.empty((cells, 2 * ROWS + ratios.size, TERMS))
+    for cell in range(cells):
+        first = min(cell, len(nodes) - TERMS)
+        window = slice(first, first + TERMS)
+        powers = np.vander(positions[window] - (cell + 0.5), TERMS, increasing=True)
+        body[cell] = np.linalg.solve(powers, columns[window]).T
+    return np.concatenate([header, head, body.ravel()])
+
+
+def _column(g: Array, ratios: Array) -> Array:
+    """Scaled offsets of one diagonal: at T = 1 ... ROWS, m = 1 ... ROWS, and the given log(m/T)."""
+    scaled = by_deviation(g)
+    return np.concatenate([scaled[: -ROWS - 1 : -1], scaled[:ROWS], along(scaled, ratios)])
+
+
+def by_deviation(g: Array) -> Array:
+    """The offsets of one diagonal over the deviation still to be learnt."""
+    d = g.size + 1
+    m = np.arange(1, d)
+    # At m = 1 offset and deviation are both 0; the entry is never read, only kept finite.
+    scaled: Array = g / np.sqrt(np.maximum(m - 1, 0.5) / ((d - m) * (d - 1.0)))
+    return scaled
+
+
+def along(scaled: Array, ratios: Array) -> Array:
+    """Interpolate one diagonal at log(m/T) = ratios, over the ten whole m that are nearest.
+
+    A ratio off the ends of the diagonal gets the nearest value.
+    """
+    d = scaled.size + 1
+    points = 10
+    wanted = d / (1.0 + np.exp(-ratios))
+    start = np.clip(np.floor(wanted).astype(int) - points // 2 + 1, 2, d - points)
+    around = start[:, None] + np.arange(points)
+    x = np.log(around / (d - around))
+    at = np.clip(ratios, x[:, 0], x[:, -1])
+    out = np.zeros(ratios.size)
+    for j in range(points):
+        others = np.delete(x, j, axis=1)
+        weight = np.prod((at[:, None] - others) / (x[:, j : j + 1] - others), axis=1)
+        out += weight * scaled[around[:, j] - 1]
+    return out
+
+
+def diagonal(d: int, rungs: tuple[Array, Array, Array] | None = None) -> Array:
+    """g(m, d - m) for m = 1 ... d - 1; `rungs` from `ladder(d)` or that of a larger d."""
+    out = np.empty(d - 1)
+    backward_pass(d, *(rungs or ladder(d)), out)
+    if not np.all(np.diff(out) > 0):
+        raise ArithmeticError(f"the backward pass over the diagonal m + T = {d} broke down.")
+    return out
+
+
+def ladder(d: int) -> tuple[Array, Array, Array]:
+    """Matrices, nodes and dimensions of the rungs that diagonals up to d need."""
+    # The longest reach is near T = d/2, where it stays below 4.4 sqrt(d).
+    longest = 20.0 + 4.4 * math.sqrt(d)
+    count = math.ceil(math.log(longest / _SHORTEST) / math.log(_RUNG_RATIO)) + 1
+    matrices, nodes, dimensions = zip(*map(_rung, range(count)), strict=True)
+    return np.array(matrices), np.array(nodes), np.array(dimensions)
+
+
+@cache
+def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
+    """Smoothing matrix, nodes and dimensions of one rung, as `backward_pass` wants them."""
+    unit, to_coefficients, abscissae, weights = _points()
+    length = _SHORTEST * _RUNG_RATIO**rung
+    # The boundary moves by less than the margin in one step: far only while T, and so length, is
+    # small. A tight margin puts the dense end of the points where the boundary is.
+    margin = min(3.0, max(0.6, 36.0 / length))
+    stretch = max(6.0, length / 200.0)
+    extent = math.log1p((length + margin) / stretch)
+    places = stretch * np.expm1(extent * unit) - margin
+
+    # E[U(z + Z); 0 < z + Z < length] for the Chebyshev polynomials in the mapped coordinate v of
+    # U, by Gauss-Legendre quadrature in v over the nine deviations that matter.
+    inner = math.log1p(length / stretch)
+    low = np.log1p(np.clip(places - 9.0, 0.0, length) / stretch)[:, None] / inner
+    high = np.log1p(np.clip(places + 9.0, 0.0, length) / stretch)[:, None] / inner
+    v = low + (high - low) * (1.0 + abscissae) / 2.0
+    z = stretch * np.expm1(inner * v)
+    density = np.exp(-0.5 * (z - places[:, None]) ** 2) / math.sqrt(2.0 * math.pi)
+    mass = density * inner * (z + stretch) * (high - low) / 2.0 * weights
+    right = np.matmul(mass[:, None, :], _chebyshev(2.0 * v - 1.0))[:, 0, :] @ to_coefficients
+
+    # E[1; z + Z < 0] and E[z + Z; z + Z < 0] multiply the intercept and the slope of the line.
+    below = ndtr(-places)
+    moment = places * below - np.exp(-0.5 * places**2) / math.sqrt(2.0 * math.pi)
+    maps = to_coefficients @ np.column_stack([right, below, moment])
+    return (
+        maps[:_COEFFICIENTS].T,
+        stretch * np.expm1(inner * unit),
+        (length, margin, stretch, 2.0 / extent),
+    )
+
+
+@cache
+def _points() -> tuple[Array, Array, Array, Array]:
+    """What all rungs share: Chebyshev points on (0, 1) and the map from values there to
+    coefficients; abscissae and weights of Gauss-Legendre quadrature on (-1, 1).
+    """
+    cosines = -np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
+    abscissae, weights = np.polynomial.legendre.leggauss(_QUADRATURE)
+    to_coefficients: Array = np.linalg.inv(_chebyshev(cosines)).astype(np.float64)
+    return (1.0 + cosines) / 2.0, to_coefficients, abscissae, weights
+
+
+def _chebyshev(x: Array) -> Array:
+    """Values of the first _NODES Chebyshev polynomials, along a new last axis."""
+    out = np.empty((_NODES, *x.shape))
+    out[0] = 1.0
+    out[1] = x
+    for k in range(2, _NODES):
+        out[k] = 2.0 * x * out[k - 1] - out[k - 2]
+    return np.moveaxis(out, 0, -1)

@@ -1,0 +1,45 @@
+"""The Gittins index strategy for Bernoulli rewards with a uniform prior on the means.
+
+>>> from ocucb import BernoulliGittins
+>>> BernoulliGittins()
+BernoulliGittins()
+"""
+
+from typing import Any
+
+from ..gittins import bernoulli_index, bernoulli_surrogate
+from ..random import largest
+from ._base import choice_policy
+
+
+def _memory(arms: int) -> int:
+    return arms
+
+
+@choice_policy(
+    name="bernoulli-gittins",
+    label="Gittins (Bernoulli)",
+    formula="the Gittins index of successes and failures with n - t + 1 rounds left, Beta(1, 1)",
+    reference="Gittins (1979); Nino-Mora (2011), Computing a classic index for finite-horizon "
+    "bandits",
+    memory=_memory,
+    table=bernoulli_surrogate,
+    rewards="bernoulli",
+)
+def BernoulliGittins(
+    t: float,
+    horizon: float,
+    pulls: Any,
+    sums: Any,
+    sigma: float,
+    memory: Any,
+    stream: Any,
+    table: Any,
+) -> int:
+    """Play the arm with the largest finite-horizon Gittins index; horizons up to 5,000.
+
+    The table takes about 15 s to compute at horizon 1,000 and is kept for the next time.
+    """
+    for i in range(pulls.size):
+        memory[i] = bernoulli_index(horizon - t + 1.0, sums[i], pulls[i] - sums[i], table)
+    return largest(memory, stream)
