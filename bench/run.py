@@ -66,13 +66,13 @@ def plain(policy: Policy, problem: Problem, horizon: int) -> Callable[[int], Non
     return play
 
 
-def best_times(*plays: Callable[[int], None]) -> list[float]:
+def best_times(*plays: Callable[[int], None], seconds: float = SECONDS) -> list[float]:
     """Return seconds for one run of each, timed in turn; the best of several rounds."""
     counts = []
     for play in plays:
         began = time.perf_counter()
         play(1)
-        counts.append(max(1, int(SECONDS / (time.perf_counter() - began + 1e-9))))
+        counts.append(max(1, int(seconds / (time.perf_counter() - began + 1e-9))))
     best = [np.inf] * len(plays)
     for _ in range(ROUNDS):
         for i, play in enumerate(plays):
@@ -200,6 +200,7 @@ def choice() -> list[str]:
                     step, skip = best_times(
                         player(policy, problem, horizon, "step"),
                         player(policy, problem, horizon, "skip"),
+                        seconds=0.02,
                     )
                     ratios.append(f"{step / skip:.2f}")
                 picked = engine_for(policy.family, problem, horizon, "auto")

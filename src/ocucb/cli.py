@@ -31,7 +31,7 @@ app = typer.Typer(
     ),
 )
 
-DEFAULT_POLICIES = ["ocucb", "aocucb", "ucb", "moss", "thompson"]
+DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
 
 
 def _fail(message: object, status: int = 2) -> typer.Exit:
@@ -123,7 +123,7 @@ def simulate(
             "-p",
             metavar="NAME[:KEY=VALUE,...]",
             help="Who plays; may be given several times. `ocucb policies` lists them. "
-            "Default: the five of the paper's comparison.",
+            "Default: ocucb, ucb and moss.",
         ),
     ] = None,
     means: Annotated[

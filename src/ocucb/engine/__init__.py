@@ -55,7 +55,15 @@ def _obstacle(family: PolicyFamily, noise: Noise) -> str | None:
 
 
 def _worth_skipping(family: PolicyFamily, problem: Problem, horizon: int) -> bool:
-    return True
+    """Tell which engine is faster, by measurement (`python bench/run.py choice`).
+
+    For index policies skip-ahead is never slower to speak of: where skipping does not pay it steps.
+    Thompson sampling needs some rounds before one arm leads.
+    """
+    if family.kind == "index" or horizon >= 1000:
+        return True
+    gap = problem.gaps[problem.gaps > 0].min(initial=math.inf) / problem.sigma
+    return math.isfinite(gap) and horizon * gap**2 >= 20.0 * (1.0 + problem.arms)
 
 
 def block_runs(family: PolicyFamily, arms: int, horizon: int, checkpoints: int, engine: str) -> int:

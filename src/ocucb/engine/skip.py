@@ -490,7 +490,7 @@ def play_rising(
             means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
         )
         t = K  # rounds played
-        leader = 0
+        leader = arms - 1
         plain, patience, width = True, 1 / 16, 1 / 32
         while t < end and leader >= 0:
             start = t

@@ -379,8 +379,8 @@ def lead(
     rate, groups, level, _, _ = clock
     arms = means.size
     K = float(arms)
-    leader = 0
-    for i in range(1, arms):
+    leader = arms - 1
+    for i in range(arms - 1):
         if mean[i] > mean[leader]:
             leader = i
     wide = spread[leader] * spread[leader]
