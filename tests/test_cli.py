@@ -143,20 +143,12 @@ def test_policies_lists_every_policy():
     assert {row["policy"] for row in rows} == set(FAMILIES)
 
 
-def test_help_teaches_and_is_quick():
-    best = min(_seconds("--help") for _ in range(5))
-    assert best < 1.0  # half a second on a free machine; imports of numpy or numba would show
-    assert "numba" not in _modules_after_help()
-    for command in ("simulate", "policies", "reproduce"):
+def test_help_teaches_and_imports_nothing_heavy():
+    assert not {"numba", "numpy", "matplotlib", "scipy"} & _modules_after_help()
+    for command in ("simulate", "policies", "gittins", "reproduce"):
         text = run(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout
         assert "Example" in text
         assert f"ocucb {command}" in text
-
-
-def _seconds(*arguments: str) -> float:
-    began = time.perf_counter()
-    assert run(*arguments).returncode == 0
-    return time.perf_counter() - began
 
 
 def _modules_after_help() -> set[str]:
@@ -187,18 +179,20 @@ def test_version():
 
 
 def test_control_c_prints_what_was_finished():
+    call = "simulate -p ucb -p thompson --means 0,-0.3 -n 1e4 --seed 1 --engine step".split()
+    assert run(*call, "-r", "1").returncode == 0  # compiled from here on
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "ocucb", "simulate", "-p", "ucb", "-p", "thompson"),
-            *"--means 0,-0.3 -n 1e4 -r 100000000 --seed 1 --engine step".split(),
-        ],
+        [sys.executable, "-m", "ocucb", *call, "-r", "100000000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(8)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    try:
+        time.sleep(8)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "Stopped" in err

@@ -127,6 +127,29 @@ def test_saving_replaces_whole_files_only(result, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["result.json"]
 
 
+def test_links_permissions_and_devices(result, tmp_path, capfd):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    result.to_csv(link)
+    assert link.is_symlink()
+    assert target.read_text().startswith("problem,policy")
+    assert target.stat().st_mode & 0o777 == 0o640
+    fresh = tmp_path / "fresh.csv"
+    result.to_csv(fresh)
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert fresh.stat().st_mode == plain.stat().st_mode
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    result.to_csv(pipe)
+    assert os.read(reader, 7) == b"problem"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -7,9 +7,10 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -373,24 +374,36 @@ def _digits(bar: float) -> int:
     return int(min(9, max(0, 1 - np.floor(np.log10(bar)))))
 
 
-class replacing:
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Open a temporary file beside `path` that takes its place when all went well.
 
-    A reader finds the old file or the whole new one, never a part.
+    A reader finds the old file or the whole new one, never a part. A link is followed, and what is
+    no regular file (a pipe, /dev/stdout) is written to as it is.
     """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with open(target, "w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", dir=target.parent, prefix=".ocucb-", delete=False, encoding="utf-8", newline=""
+    ) as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.chmod(file.name, _mode_of(target))
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
 
-    def __enter__(self) -> Any:
-        self._file = tempfile.NamedTemporaryFile(
-            "w", dir=self.path.parent, prefix=".ocucb-", delete=False, encoding="utf-8", newline=""
-        )
-        return self._file
-
-    def __exit__(self, kind: object, *rest: object) -> None:
-        self._file.close()
-        if kind is None:
-            os.replace(self._file.name, self.path)
-        else:
-            os.unlink(self._file.name)
+def _mode_of(target: Path) -> int:
+    """Return the permissions of a file, or those that a new one would get."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
