@@ -1,4 +1,4 @@
-# make reproduce   redraw the paper's figures into reproduction/
+# make reproduce   redraw the paper's first comparison into reproduction/
 # make test        lint, types, tests: everything that must hold
 # make bench       measure speed against the yardstick, write bench/table.md
 

@@ -162,6 +162,21 @@ def test_user_policy_runs_on_the_engine_like_ours():
         assert (ours[1] == theirs[1]).all()
 
 
+def test_user_policy_from_a_cell_without_a_module():
+    cell = """
+import ocucb
+@ocucb.index_policy(waiting_arms="still")
+def mine(pulls, t, horizon, arms, width=1.0):
+    return width / pulls
+result = ocucb.simulate(mine, ocucb.gap(), 100, 10, rng=1)
+"""
+    names: dict = {}
+    exec(cell, names)
+    first = names["result"][0].mean_regret
+    exec(cell.replace("width / pulls", "5 * width / pulls"), names)
+    assert names["result"][0].mean_regret != first
+
+
 def test_user_choice_and_sampling_policies():
     @ocucb.choice_policy
     def last_arm(t, horizon, pulls, sums, sigma, memory, stream):
@@ -199,7 +214,9 @@ def test_user_policy_that_fails_says_so():
     for family in (undefined, undefined_scan, outside):
         with pytest.raises(ValueError, match="could not choose an arm in run 0"):
             ocucb.simulate(family, problem, 100, 3, rng=1)
-    with pytest.raises(TypeError, match="not_compilable cannot be compiled"):
+    with pytest.raises(
+        TypeError, match=r"not_compilable on gaussian rewards cannot be compiled.*nope"
+    ):
         ocucb.simulate(not_compilable, problem, 100, 3, rng=1)
 
 
@@ -209,6 +226,8 @@ def test_user_policy_that_fails_says_so():
         (lambda: ocucb.OCUCB(alpha=0), ValueError, "alpha must be > 0, got 0"),
         (lambda: ocucb.OCUCB(psi=0.5), ValueError, "psi must be >= 1, got 0.5"),
         (lambda: ocucb.OCUCB(alpha=inf), ValueError, "alpha must be finite, got inf"),
+        (lambda: ocucb.OCUCB(alpha=10**400), ValueError, "alpha must be finite"),
+        (lambda: parse_policy("ucb:self=1"), TypeError, "no parameter 'self'"),
         (lambda: ocucb.OCUCB(alpha="big"), TypeError, "alpha must be a number, got 'big'"),
         (lambda: ocucb.OCUCB(beta=1), TypeError, "no parameter 'beta'; it has alpha, psi"),
         (lambda: ocucb.AOCUCB(alpha=1), TypeError, "no parameter 'alpha'; it has none"),

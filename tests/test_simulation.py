@@ -156,12 +156,18 @@ def test_memory_does_not_grow_with_runs():
         ({"horizon": 2.5}, ValueError, "horizon must be a whole number, got 2.5"),
         ({"horizon": 1e300}, ValueError, "horizon must be at most"),
         ({"horizon": 10**400}, ValueError, "horizon must be at most"),
+        ({"horizon": -(10**400)}, ValueError, "horizon must be at least 1, got -inf"),
         ({"horizon": float("nan")}, ValueError, "horizon must be a whole number, got nan"),
         ({"horizon": None}, TypeError, "horizon must be a whole number, got None"),
         ({"runs": 0}, ValueError, "runs must be at least 1, got 0"),
         ({"runs": -5}, ValueError, "runs must be at least 1, got -5"),
         ({"workers": 0}, ValueError, "workers must be at least 1"),
         ({"engine": "warp"}, ValueError, "unknown engine 'warp'; choose from auto"),
+        ({"workers": 10**6}, ValueError, "workers must be at most 1024"),
+        ({"checkpoints": "12"}, TypeError, "checkpoints must be a list of rounds, got '12'"),
+        ({"checkpoints": 5}, TypeError, "checkpoints must be a list of rounds, got 5"),
+        ({"horizon": 10**7, "policies": "gittins"}, ValueError, "Gittins: horizon must be"),
+        ({"policies": "bernoulli-gittins"}, ValueError, "made for bernoulli rewards"),
         ({"checkpoints": [0]}, ValueError, "a checkpoint must be at least 1"),
         ({"checkpoints": [101]}, ValueError, "at most the horizon 100, got 101"),
         ({"rng": -1}, ValueError, "rng must be at least 0, got -1"),
@@ -180,17 +186,18 @@ def test_wrong_input(change, error, words):
 
 
 def test_interrupt_keeps_what_was_finished():
+    call = {"problem": ocucb.gap(), "horizon": 10_000, "rng": 1, "engine": "step"}
+    ocucb.simulate(["ucb", "thompson"], runs=2, **call)  # compile first
     timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    ocucb.simulate(["ucb", "thompson"], ocucb.gap(), 100, 2, rng=1)  # compile first
     timer.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt) as caught:
-        ocucb.simulate(["ucb", "thompson"], ocucb.gap(), 10_000, 10_000_000, rng=1)
-    assert time.monotonic() - began < 10
+        ocucb.simulate(["ucb", "thompson"], runs=1_000_000, **call)
+    assert time.monotonic() - began < 30
     result = caught.value.result
     assert len(result) == 1
-    assert 0 < result[0].runs < 10_000_000
-    again = ocucb.simulate("ucb", ocucb.gap(), 10_000, result[0].runs, rng=1)
+    assert 0 < result[0].runs < 1_000_000
+    again = ocucb.simulate("ucb", runs=result[0].runs, **call)
     assert (again[0].regret == result[0].regret).all()
 
 

@@ -46,11 +46,12 @@ def to_count(value: object, what: str, least: int = 1) -> int:
     100000
     """
     if isinstance(value, str):
-        value = to_number(value, what)
+        value = int(value) if value.isdecimal() and len(value) < 400 else to_number(value, what)
     try:
         number = float(value)  # type: ignore[arg-type]
     except OverflowError:
-        number = math.inf
+        number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+        value = f"{number}"
     except (TypeError, ValueError):
         raise TypeError(f"{what} must be a whole number, got {value!r}.") from None
     if number != number or (math.isfinite(number) and not number.is_integer()):

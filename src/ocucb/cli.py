@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -58,7 +59,10 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
             except BrokenPipeError:
                 raise  # whoever reads our output has seen enough
             except OSError as error:
-                raise _fail(f"{error.filename}: {error.strerror}.", 1) from None
+                place = error.filename or "the output"
+                raise _fail(f"{place}: {error.strerror}.", 1) from None
+            except MemoryError:
+                raise _fail("there is not enough memory for so many arms.", 1) from None
 
     return run
 
@@ -234,13 +238,15 @@ def simulate(
     except SimulationInterrupted as interruption:
         result, stopped = interruption.result, True
     if result is not None:
-        if as_json:
-            print(json.dumps([one.to_dict() for one in result], indent=1))
-        else:
-            print(result.table())
         for path, write in ((plot, result.plot), (csv, result.to_csv), (save, result.save)):
             if path is not None:
                 write(path)
+        if as_json:
+            print(json.dumps([one.to_dict() for one in result], indent=1, allow_nan=False))
+            if seed is None:
+                print(f"Note: the seed was {result.seed}.", file=sys.stderr)
+        else:
+            print(result.table())
     if stopped:
         print("Stopped: the numbers are those of the runs that were finished.", file=sys.stderr)
         sys.stdout.flush()
@@ -354,7 +360,10 @@ def reproduce(
 
 def main() -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no ± gets a question mark
     try:
         app()
     except KeyboardInterrupt:
+        print("Stopped: nothing was finished.", file=sys.stderr)
         os._exit(130)

@@ -49,6 +49,8 @@ def _draw_uniform(mean: float, scale: float, stream: Any) -> float:
     return mean + scale * (2.0 * draw_uniform(stream) - 1.0)
 
 
+MOST_ARMS = 10**8
+
 GAUSSIAN = Noise("gaussian", _draw_gaussian)
 BERNOULLI = Noise("bernoulli", _draw_bernoulli)
 UNIFORM = Noise("uniform", _draw_uniform)
@@ -117,7 +119,11 @@ class Problem:
 def _vector(values: Numbers | float, what: str, size: int | None = None) -> npt.NDArray[np.float64]:
     """Return finite numbers as a vector, or say which of them is wrong."""
     try:
+        if isinstance(values, str | bytes):
+            raise TypeError
         vector = np.array(values, dtype=np.float64, ndmin=1)
+    except OverflowError:
+        raise ValueError(f"{what} must lie between -1e100 and 1e100.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{what} must be numbers, got {values!r}.") from None
     if size is not None and vector.size == 1:
@@ -132,6 +138,11 @@ def _vector(values: Numbers | float, what: str, size: int | None = None) -> npt.
         )
     for i in np.flatnonzero(~np.isfinite(vector)):
         raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
+    # Squares of these numbers are taken, and must neither overflow nor vanish.
+    for i in np.flatnonzero(np.abs(vector) > 1e100):
+        raise ValueError(
+            f"{what} must lie between -1e100 and 1e100, got {vector[i]:g} for arm {i + 1}."
+        )
     return vector
 
 
@@ -139,6 +150,8 @@ def _positive(values: Numbers | float, what: str, size: int) -> npt.NDArray[np.f
     vector = _vector(values, what, size)
     for i in np.flatnonzero(~(vector > 0)):
         raise ValueError(f"{what} must be greater than 0, got {vector[i]:g}.")
+    for i in np.flatnonzero(vector < 1e-100):
+        raise ValueError(f"{what} must be at least 1e-100, got {vector[i]:g}.")
     return vector
 
 
@@ -227,7 +240,7 @@ def custom_rewards(
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
     vector = _vector(means, "means")
-    if not callable(sample) or len(inspect.signature(sample).parameters) != 3:
+    if not inspect.isfunction(sample) or len(inspect.signature(sample).parameters) != 3:
         raise TypeError(f"sample must be a function of (mean, scale, stream), got {sample!r}.")
     positive = float(_positive(sigma, "sigma", 1)[0])
     numbers = _vector(scales, "scales", vector.size)
@@ -240,13 +253,24 @@ _CUSTOM: dict[Callable[..., float], Noise] = {}
 def _noise_of(sample: Callable[..., float]) -> Noise:
     """Return one `Noise` for each function, so that it is compiled once."""
     if sample not in _CUSTOM:
-        _CUSTOM[sample] = Noise(sample.__name__, inlined(sample))
+        name = getattr(sample, "__name__", "custom")
+        if name in ("gaussian", "bernoulli", "uniform"):
+            name += " (custom)"
+        _CUSTOM[sample] = Noise(name, inlined(sample))
     return _CUSTOM[sample]
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
     plain = gaussian(means, sigma)
     return Problem(plain.means, plain.scales, plain.noise, plain.sigma, name, horizon)
+
+
+def _arms(K: int, least: int = 1) -> int:
+    """Return a number of arms for which there is memory."""
+    K = to_count(K, "K", least)
+    if K > MOST_ARMS:
+        raise ValueError(f"K must be at most {MOST_ARMS}, got {K}.")
+    return K
 
 
 def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
@@ -257,12 +281,13 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     >>> gap(K=3, gap=0.5).means
     array([ 0. , -0.5, -0.5])
     """
-    K = to_count(K, "K")
-    if not (math.isfinite(gap) and gap >= 0):
-        raise ValueError(f"gap must be at least 0, got {gap}.")
-    means = np.full(K, -float(gap))
+    K = _arms(K)
+    width = float(_vector(gap, "gap", 1)[0])
+    if width < 0:
+        raise ValueError(f"gap must be at least 0, got {width:g}.")
+    means = np.full(K, -width)
     means[0] = 0.0
-    return _instance(means, f"gap:K={K},gap={gap:g}", sigma, None)
+    return _instance(means, f"gap:K={K},gap={width:g}", sigma, None)
 
 
 def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
@@ -273,7 +298,7 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     >>> moss_failure(K=4).means
     array([ 0.    , -0.0625, -1.    , -1.    ])
     """
-    K = to_count(K, "K of moss-failure", least=2)
+    K = _arms(K, least=2)
     means = np.full(K, -1.0)
     means[:2] = 0.0, -1.0 / (4.0 * K)
     return _instance(means, f"moss-failure:K={K}", sigma, K**3)
@@ -287,7 +312,7 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     >>> uniform_arms(K=4).means
     array([ 0.  , -0.25, -0.5 , -0.75])
     """
-    K = to_count(K, "K")
+    K = _arms(K)
     return _instance(0.0 - np.arange(K) / K, f"uniform:K={K}", sigma, None)
 
 
@@ -299,7 +324,7 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     >>> conjecture(K=4).means
     array([0.5 , 0.25, 0.  , 0.  ])
     """
-    K = to_count(K, "K of conjecture", least=2)
+    K = _arms(K, least=2)
     means = np.zeros(K)
     means[:2] = 0.5, 0.5 - 1.0 / K
     return _instance(means, f"conjecture:K={K}", sigma, K**2)

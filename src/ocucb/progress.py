@@ -19,7 +19,8 @@ class Meter:
     """
 
     def __init__(self, wanted: bool | None) -> None:
-        self._wanted = sys.stderr.isatty() if wanted is None else wanted
+        people = sys.stderr is not None and sys.stderr.isatty()
+        self._wanted = people if wanted is None else wanted
         self._bar: Any = None
         self._began = time.monotonic()
 

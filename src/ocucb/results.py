@@ -180,7 +180,7 @@ class SimulationResult:
         return len(self.policies)
 
     def __getitem__(self, which: int | str) -> PolicyResult:
-        if isinstance(which, int):
+        if not isinstance(which, str):
             return self.policies[which]
         for one in self.policies:
             if which in (one.policy, one.label, one.policy.partition(":")[0]):
@@ -192,7 +192,7 @@ class SimulationResult:
 
         Regret is followed by two standard errors.
         """
-        rows = [("policy", "mean regret", "", "median", "95%", "runs", "engine", "seconds")]
+        rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
         for one in self:
             bar = 2 * one.stderr[-1]
             median, high = one.quantile([0.5, 0.95])

@@ -31,6 +31,7 @@ from .progress import Meter
 from .results import Moments, PolicyResult, SimulationResult
 
 DEFAULT_CHECKPOINTS = 32
+MOST_WORKERS = 1024
 
 
 class SimulationInterrupted(KeyboardInterrupt):
@@ -103,6 +104,8 @@ def simulate(
     horizon = to_count(horizon, "horizon")
     runs = to_count(runs, "runs")
     threads = cores() if workers is None else to_count(workers, "workers")
+    if threads > MOST_WORKERS:
+        raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
     times = _checkpoints(checkpoints, horizon)
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}; choose from {', '.join(ENGINES)}.")
@@ -128,10 +131,14 @@ def simulate(
             __version__,
         )
 
+    # All are compiled before the first is played: what cannot be played is found out now.
+    plays = [
+        _player(policy, problem, horizon, times, seed, its_engine)
+        for policy, its_engine in zip(players, engines, strict=True)
+    ]
     with Meter(progress) as meter:
-        for policy, its_engine in zip(players, engines, strict=True):
+        for policy, its_engine, play in zip(players, engines, plays, strict=True):
             meter.start(policy.label, runs, horizon)
-            play = _player(policy, problem, horizon, times, seed, its_engine)
             size = block_runs(policy.family, problem.arms, horizon, times.size, its_engine)
             blocks = ((first, min(size, runs - first)) for first in range(0, runs, size))
             began = time.perf_counter()
@@ -177,7 +184,13 @@ def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
     """Return the rounds to measure at, in order, the horizon last."""
     if given is None:
         given = np.round(np.geomspace(1, horizon, DEFAULT_CHECKPOINTS))
-    rounds = [to_count(t, "a checkpoint") for t in given]
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        rounds = list(given)
+    except TypeError:
+        raise TypeError(f"checkpoints must be a list of rounds, got {given!r}.") from None
+    rounds = [to_count(t, "a checkpoint") for t in rounds]
     for t in rounds:
         if t > horizon:
             raise ValueError(f"a checkpoint must be at most the horizon {horizon}, got {t}.")
@@ -249,8 +262,11 @@ def _player(
     try:
         play(0, 0)
     except NumbaError as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise TypeError(f"{policy.label} cannot be compiled by numba: {reason}") from error
+        told = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in told if not line.startswith("Failed in")), "")
+        raise TypeError(
+            f"{policy.label} on {problem.noise.name} rewards cannot be compiled by numba: {reason}"
+        ) from error
     except (OSError, EOFError, pickle.UnpicklingError):
         # Compiled code on disk that is damaged, or a disk that is full: do without.
         kernel = kernel_of(family, problem.noise, engine, keep=False)

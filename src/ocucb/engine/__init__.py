@@ -163,4 +163,5 @@ def _never(horizon: float, arms: float, *values: float) -> float:
 
 
 def _ours(function: Callable[..., Any]) -> bool:
-    return function.__module__.partition(".")[0] == __name__.partition(".")[0]
+    # a function made by exec may belong to no module
+    return (function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]

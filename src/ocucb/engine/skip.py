@@ -77,7 +77,7 @@ scan: Callable[..., tuple[float, int, int, int]]
 # What things cost, in steps or nanoseconds. Only speed depends on it.
 LEAP = 10.0  # a leap, in steps
 ROUND, ROUND_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
-TURN, EYE = 120.0, 12.0  # a change of leader, a look at one arm
+TURN, EYE = 120.0, 40.0  # a change of leader, a look at one arm
 
 
 @inlined
@@ -374,22 +374,26 @@ def look_at(
     t: float,
     n: float,
 ) -> tuple[int, float, float, int]:
-    """Look at the arms but the leader whose ceiling is at least `level`.
+    """Find the largest indices in round t of arms whose ceiling is at least `level`.
+
+    All arms but the leader, those with high ceilings first: most others then need no look.
 
     Returns
     -------
     best, top, second, seen
-        The one with the largest index in round t, that index, the second largest, and how many
-        arms there were. Where an index is not a number, so is `top`.
+        The arm with the largest index, that index, the second largest, and how many arms were
+        looked at. Where an index is not a number, so is `top`.
     """
     arms = gaps.size
     K = float(arms)
     best, top, second, seen = -1, -inf, -inf, 0
     node = 1
-    while node > 0:
-        if tree[node] >= level:
+    while True:
+        if tree[node] >= level and tree[node] >= second:
             if node < arms:
                 node *= 2
+                if tree[node + 1] > tree[node]:
+                    node += 1
                 continue
             i = node - arms
             if i != leader:
@@ -402,9 +406,12 @@ def look_at(
                     second = index
                 elif index != index:
                     return i, index, index, seen
-        while node & 1:  # up from right children, then over to the next subtree
+        # Up from the lower child of a pair, then over from a higher one to its sister.
+        while node > 1 and (tree[node | 1] > tree[node & -2]) != (node & 1 == 1):
             node >>= 1
-        node += 1 if node > 0 else 0
+        if node == 1:
+            break
+        node ^= 1
     return best, top, second, seen
 
 
@@ -475,13 +482,14 @@ def play_rising(
     `play_falling`. Where it is not, the arms with higher ceilings are looked at in the present
     round: either one of them leads, or they get a lower ceiling that holds for a shorter time.
 
-    While the lead changes in every other round, as it does in the beginning, all this costs more
-    than the plain loop, which then takes its place.
+    While the lead changes in every other round, as it does in the beginning, all this may cost more
+    than the plain loop, which then takes its place; after a failure for eight times as long.
     """
     arms = means.size
     n, K = float(horizon), float(arms)
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(cut(n, K, *values))
+    price, fill = ROUND + ROUND_ARM * K, 2.0 * ROUND_ARM * K
     noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
@@ -491,17 +499,16 @@ def play_rising(
         )
         t = K  # rounds played
         leader = arms - 1
-        plain, patience, width = True, 1 / 16, 1 / 32
+        plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
         while t < end and leader >= 0:
             start = t
             if plain:
-                until = min(end, t + max(8.0, np.floor(patience * t)))
+                until = min(end, t + patience)
                 t, leader, turns, done = scan(
                     values, scales, gaps, sigma, n, t, until, leader,
                     checkpoints, done, rewards, noises, counts, tree, regret[run],
                 )  # fmt: skip
-                cost = turns * (TURN + 3.0 * EYE) + K * EYE
-                plain = cost > (t - start) * (ROUND + ROUND_ARM * K)
+                plain = turns * (TURN + 4.0 * EYE) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             measure(values, noises, counts, gaps, sigma, until, n, tree)
@@ -510,12 +517,13 @@ def play_rising(
             raise_tree(tree)
             T, noise, gap, scale = counts[leader], noises[leader], gaps[leader], scales[leader]
             near = sigma * bonus(T, t + 1.0, n, K, *values)
-            turns, looks = 0, 0
-            while t < until:
+            turns, looks, cost = 0, 0, fill
+            while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
                 turns += 1
+                cost = turns * TURN + looks * EYE + fill
                 if not index > rival:
                     challenger, top, second, seen = look(
                         values, tree, noises, counts, gaps, index, leader, sigma, t + 1.0, n
@@ -574,9 +582,8 @@ def play_rising(
                 noises[leader], counts[leader] = noise, T
                 if done < checkpoints.size and checkpoints[done] <= t:
                     done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
-            cost = turns * TURN + (looks + K) * EYE
-            plain = cost > (t - start) * (ROUND + ROUND_ARM * K)
-            patience = min(1 / 4, 2.0 * patience) if plain else 1 / 16
+            plain = cost > (t - start) * price
+            patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
             width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
             give_up(regret, run)

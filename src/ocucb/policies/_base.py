@@ -119,7 +119,7 @@ class PolicyFamily:
     table: Callable[[int], npt.NDArray[np.float64]] | None = None
     rewards: str | None = None
 
-    def __call__(self, *args: float, **kwargs: float) -> Policy:
+    def __call__(self, /, *args: float, **kwargs: float) -> Policy:
         """Return the policy with these parameters; the others keep their defaults."""
         names = list(self.defaults)
         if len(args) > len(names):
@@ -149,6 +149,8 @@ class PolicyFamily:
     def _checked(self, name: str, value: float) -> float:
         try:
             number = float(value)
+        except OverflowError:
+            raise ValueError(f"{self.label}'s {name} must be finite, got {value}.") from None
         except (TypeError, ValueError):
             raise TypeError(f"{self.label}'s {name} must be a number, got {value!r}.") from None
         if number - number != 0:
@@ -228,7 +230,10 @@ class Policy:
         """Return what the rule is called with besides the state of play."""
         if self.family.table is None:
             return self.values
-        return (self.family.table(horizon), *self.values)
+        try:
+            return (self.family.table(horizon), *self.values)
+        except ValueError as error:
+            raise ValueError(f"{self.label}: {error}") from None
 
     def __repr__(self) -> str:
         return _call(self.family, self.parameters)
