@@ -136,7 +136,7 @@ def _skip_kernel(family: PolicyFamily, noise: Noise) -> tuple[Callable[..., None
     if family.waiting_arms != "rise":
         return skip.play_falling, functions
     functions["look"] = specialise(skip.look_at, functions, inline=True)
-    functions["measure"] = specialise(skip.measure_all, functions, inline=True)
+    functions["measure"] = specialise(skip.measure_all, functions)
     functions["scan"] = specialise(skip.scan_rounds, functions)
     return skip.play_rising, functions
 

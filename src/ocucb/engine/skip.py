@@ -77,7 +77,7 @@ scan: Callable[..., tuple[float, int, int, int]]
 # What things cost, in steps or nanoseconds. Only speed depends on it.
 LEAP = 10.0  # a leap, in steps
 ROUND, ROUND_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
-TURN, EYE = 120.0, 40.0  # a change of leader, a look at one arm
+TURN, EYE = 120.0, 70.0  # a change of leader, a look at one arm
 
 
 @inlined
