@@ -204,6 +204,20 @@ def test_a_broken_bound_is_caught(text, horizon, parts):
         assert_same(broken(policy.family, **parts), policy, case)
 
 
+@pytest.mark.parametrize("text", ["ocucb", "moss", "aocucb", "ucb", "gittins"])
+@pytest.mark.parametrize("name", ["K=3, sigma by arm", "K=10, uniform", "K=40, few rounds"])
+def test_without_leaps_every_run_is_that_of_the_step_engine(text, name):
+    """All but the leaps is exact arithmetic: the same random numbers give the same pulls."""
+    policy, case = make(text), replace(CASES[name], runs=500)
+    template, functions = engine._skip_kernel(policy.family, problems.GAUSSIAN)
+    functions["LEAP"] = 1e18
+    functions["lead"] = specialise(skip.lead_on, functions)
+    skipped = play(policy, case, specialise(template, functions), 3)
+    stepped = play(policy, case, kernel_of(policy.family, problems.GAUSSIAN, "step"), 3)
+    assert (skipped[1] == stepped[1]).all()
+    assert skipped[0] == pytest.approx(stepped[0], rel=1e-9, abs=1e-9)
+
+
 def test_what_cannot_be_skipped_runs_step_by_step():
     coins = ocucb.bernoulli([0.5, 0.4])
 
