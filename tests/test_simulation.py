@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ocucb
-from ocucb import simulation
+from ocucb import blocks
 from ocucb.policies import FAMILIES
 
 ALL = [name for name, family in FAMILIES.items() if family.rewards is None]
@@ -34,7 +34,7 @@ def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
 @pytest.mark.parametrize("policy", ALL)
 def test_same_bits_for_any_number_of_threads(policy, monkeypatch):
     # small blocks, so that there are many of them
-    monkeypatch.setattr(simulation, "block_runs", lambda *args: 16)
+    monkeypatch.setattr(blocks, "block_runs", lambda *args: 16)
     problem = ocucb.gap(3, 0.4)
     results = [
         ocucb.simulate(policy, problem, 300, 200, rng=5, workers=workers) for workers in (1, 2, 7)
@@ -71,7 +71,7 @@ def test_more_runs_contain_the_fewer():
 
 
 def test_statistics_are_those_of_the_runs(monkeypatch):
-    monkeypatch.setattr(simulation, "block_runs", lambda *args: 64)
+    monkeypatch.setattr(blocks, "block_runs", lambda *args: 64)
     result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2)[0]
     assert result.sample.size == 500
     assert result.mean_regret == pytest.approx(result.sample.mean(), rel=1e-12)

@@ -49,6 +49,7 @@ _HOME = {
     ],
     "results": ["PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
+    "store": ["Store", "StoreError"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -87,6 +88,8 @@ if TYPE_CHECKING:
     from .results import SimulationResult as SimulationResult
     from .simulation import SimulationInterrupted as SimulationInterrupted
     from .simulation import simulate as simulate
+    from .store import Store as Store
+    from .store import StoreError as StoreError
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
@@ -35,6 +36,39 @@ def to_number(text: str, what: str) -> float:
         return float(top) / float(bottom) if slash else float(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {text!r}.") from None
+
+
+def to_share(text: str, what: str) -> float:
+    """Return the share that `text` spells: ``1%`` or ``0.01``.
+
+    Examples
+    --------
+    >>> to_share("1%", "--precision")
+    0.01
+    """
+    number = text.strip()
+    percent = number.endswith("%")
+    return to_number(number.removesuffix("%"), what) / (100.0 if percent else 1.0)
+
+
+def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
+    """Return rows of text in columns, flush right except for the columns in `left`.
+
+    Examples
+    --------
+    >>> print(table([("policy", "runs"), ("UCB", "10")]))
+    policy  runs
+    UCB       10
+    """
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if column in left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def to_count(value: object, what: str, least: int = 1) -> int:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .problems import Problem
     from .results import SimulationResult
 
@@ -58,6 +60,8 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
                 raise _fail(error) from None
             except BrokenPipeError:
                 raise  # whoever reads our output has seen enough
+            except RuntimeError as error:  # a store or workers that cannot be used
+                raise _fail(error, 1) from None
             except OSError as error:
                 place = error.filename or "the output"
                 raise _fail(f"{place}: {error.strerror}.", 1) from None
@@ -152,11 +156,27 @@ def simulate(
         ),
     ] = None,
     runs: Annotated[
-        str, typer.Option("--runs", "-r", metavar="N", help="Independent runs of each policy.")
-    ] = "1000",
+        str | None,
+        typer.Option(
+            "--runs",
+            "-r",
+            metavar="N",
+            help="Independent runs of each policy. Default: 1000; with --precision at most 1e6.",
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Go on until two standard errors are below this share of the mean: 1% or 0.01.",
+        ),
+    ] = None,
     seed: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Same seed, same numbers. Default: a new one, printed."),
+        typer.Option(
+            metavar="N",
+            help="Same seed, same numbers. Default: a new one, printed; with --store 0.",
+        ),
     ] = None,
     noise: Annotated[
         str, typer.Option(metavar="KIND", help="Rewards: gaussian, bernoulli or uniform.")
@@ -174,6 +194,21 @@ def simulate(
     ] = None,
     workers: Annotated[
         str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Play on a Dask cluster, tcp://scheduler:8786 (pip install 'ocucb[dask]').",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep finished runs in this file and go on from those that it holds; "
+            "`ocucb results FILE` shows them.",
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw regret over time (.png, .pdf, .svg).")
@@ -198,8 +233,10 @@ def simulate(
     `ocucb simulate --problem uniform:K=10 --horizon 1e4 --plot regret.png`
 
     `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --noise bernoulli -n 1e4 --json`
+
+    `ocucb simulate --problem gap:K=10,gap=0.3 -n 1e5 --precision 1% --seed 1 --store results.db`
     """
-    from ._text import to_count
+    from ._text import to_count, to_share
 
     arms = _problem(means, problem, noise, sigma)
     rounds: Any = horizon
@@ -220,12 +257,15 @@ def simulate(
 
     stopped = False
     result: SimulationResult | None
+    if store is not None and seed is None:
+        seed = "0"  # a store is there to be gone on from, which needs the same seed again
     try:
         result = run(
             policy or DEFAULT_POLICIES,
             arms,
             to_count(rounds, "horizon"),
-            to_count(runs, "runs"),
+            None if runs is None else to_count(runs, "runs"),
+            precision=None if precision is None else to_share(precision, "--precision"),
             rng=None if seed is None else to_count(seed, "seed", least=0),
             checkpoints=(
                 None
@@ -234,6 +274,8 @@ def simulate(
             ),
             engine=engine,
             workers=None if workers is None else to_count(workers, "workers"),
+            executor=None if dask is None else _cluster(dask),
+            store=store,
         )
     except SimulationInterrupted as interruption:
         result, stopped = interruption.result, True
@@ -249,8 +291,77 @@ def simulate(
             print(result.table())
     if stopped:
         print("Stopped: the numbers are those of the runs that were finished.", file=sys.stderr)
+        if store is not None:
+            print(f"They are kept in {store}: the same command goes on.", file=sys.stderr)
         sys.stdout.flush()
         os._exit(130)  # at once: threads may be in the middle of a long run
+
+
+def _cluster(address: str) -> Executor:
+    """Return an executor for the workers of a Dask scheduler."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("--dask needs Dask: pip install 'ocucb[dask]'.") from None
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ValueError(
+            f"no Dask scheduler answers at {address!r}; start one with: dask scheduler"
+        ) from error
+    executor: Executor = client.get_executor()
+    return executor
+
+
+@app.command()
+@_plainly
+def results(
+    path: Annotated[Path, typer.Argument(metavar="STORE", help="A file that --store made.")],
+    policy: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only policies whose name contains this.")
+    ] = None,
+    problem: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only problems whose name contains this.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw regret over time, a panel for each problem."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON array, an object for each simulation.")
+    ] = False,
+) -> None:
+    """List the simulations that a store holds: policy, problem, runs, mean regret, age.
+
+    **Examples**
+
+    `ocucb results results.db`
+
+    `ocucb results results.db --problem gap --plot regret.png --csv regret.csv`
+    """
+    from .store import Store, listing, to_csv
+
+    with Store(path, read_only=True) as store:
+        found = [
+            one
+            for one in store.contents()
+            if (policy or "") in one.result.policy and (problem or "") in one.problem
+        ]
+    if csv is not None:
+        to_csv(found, csv)
+    if plot is not None:
+        from .figures import regret_panels, write
+        from .store import together
+
+        write(regret_panels(together(found)), plot)
+    if as_json:
+        rows = [{"problem": one.problem, "seed": one.seed, **one.result.to_dict()} for one in found]
+        print(json.dumps(rows, indent=1, allow_nan=False))
+    else:
+        print(listing(found))
 
 
 @app.command()

@@ -25,6 +25,7 @@ _STYLES: dict[str, tuple[str, Any]] = {
     "thompson": ("#984ea3", (0, (4, 1.5, 1, 1.5))),
 }
 _OTHERS = ["#a65628", "#ff7f00", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2"]
+MOST_PANELS = 12
 _ENDINGS = (".png", ".pdf", ".svg")
 
 
@@ -42,21 +43,41 @@ def _styles(policies: Iterable[str]) -> dict[str, tuple[str, Any]]:
     return styles
 
 
-def _empty(title: str, xlabel: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+def panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4.5)) -> Any:
+    """Return a figure and its axes, `count` of them in rows of `columns`."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel("expected regret")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes = [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+        one.set_ylabel("expected regret")
     return figure, axes
 
 
 def regret_over_time(result: SimulationResult) -> Figure:
     """Draw mean regret against rounds for every policy, with bands of two standard errors."""
+    return regret_panels([result])
+
+
+def regret_panels(results: Sequence[SimulationResult]) -> Figure:
+    """Draw results as `regret_over_time` does, in a panel each."""
+    if not 0 < len(results) <= MOST_PANELS:
+        raise ValueError(
+            f"there are {len(results)} problems to draw, and room for 1 to {MOST_PANELS}; choose "
+            "with --problem."
+        )
+    figure, axes = panels(len(results))
+    for result, its_axes in zip(results, axes, strict=True):
+        _draw_over_time(its_axes, result)
+    return figure  # type: ignore[no-any-return]
+
+
+def _draw_over_time(axes: Axes, result: SimulationResult) -> None:
     runs = max(one.runs for one in result)
-    figure, axes = _empty(f"{result.problem}, N = {runs:,}", "round $t$")
+    axes.set_title(f"{result.problem}, N = {runs:,}", fontsize=10)
+    axes.set_xlabel("round $t$")
     styles = _styles(one.policy for one in result)
     for one in result:
         color, dashes = styles[one.policy]
@@ -78,12 +99,14 @@ def regret_over_time(result: SimulationResult) -> Figure:
         axes.set_xlim(1, horizon)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
-    return figure
 
 
-def regret_by_x(points: Sequence[tuple[float, PolicyResult]], xlabel: str, title: str) -> Figure:
+def draw_by_x(
+    axes: Axes, points: Sequence[tuple[float, PolicyResult]], xlabel: str, title: str
+) -> None:
     """Draw final regret against a quantity that varies, with bars of two standard errors."""
-    figure, axes = _empty(title, xlabel)
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(xlabel)
     for policy, (color, dashes) in _styles(one.policy for _, one in points).items():
         mine = [(x, one) for x, one in points if one.policy == policy]
         axes.errorbar(
@@ -99,7 +122,6 @@ def regret_by_x(points: Sequence[tuple[float, PolicyResult]], xlabel: str, title
     axes.set_xlim(0, max(x for x, _ in points))
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
-    return figure
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

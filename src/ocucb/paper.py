@@ -9,7 +9,6 @@ import numpy as np
 
 from .policies import AOCUCB, MOSS, OCUCB, UCB, ThompsonSampling
 from .problems import gap
-from .progress import Meter
 from .results import PolicyResult, replacing
 from .simulation import simulate
 
@@ -31,20 +30,17 @@ def reproduce(out: Path, runs: int, seed: int) -> list[Path]:
     policies = [UCB(), OCUCB(), AOCUCB(), MOSS(), ThompsonSampling()]
     out.mkdir(parents=True, exist_ok=True)
     points: list[tuple[float, PolicyResult]] = []
-    with Meter(None) as meter:
-        meter.start("gaps", len(GAPS) * runs, HORIZON * len(policies))
-        for width in GAPS:
-            result = simulate(
-                policies,
-                gap(ARMS, width),
-                HORIZON,
-                runs,
-                rng=seed,
-                checkpoints=[HORIZON],
-                progress=False,
-            )
-            points += [(width, one) for one in result]
-            meter.advance(runs)
+    for width in GAPS:
+        result = simulate(
+            policies,
+            gap(ARMS, width),
+            HORIZON,
+            runs,
+            rng=seed,
+            checkpoints=[HORIZON],
+            progress=False,
+        )
+        points += [(width, one) for one in result]
     table = out / "regret-comparison.csv"
     with replacing(table) as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -54,5 +50,7 @@ def reproduce(out: Path, runs: int, seed: int) -> list[Path]:
             writer.writerow([width, one.policy, one.mean_regret, error, one.runs, one.engine])
     picture = out / "regret-comparison.png"
     title = f"$n = 10^4$, $K = {ARMS}$, $N = {runs:,}$, $\\Delta$ varies"
-    figures.write(figures.regret_by_x(points, r"$\Delta$", title), picture)
+    figure, axes = figures.panels(1)
+    figures.draw_by_x(axes[0], points, r"$\Delta$", title)
+    figures.write(figure, picture)
     return [table, picture]

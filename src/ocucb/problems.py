@@ -33,6 +33,12 @@ class Noise:
     name: str
     draw: Callable[..., float]
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
+        # Another process finds one of ours by its name, with its compiled code.
+        if _NOISES.get(self.name) is self:
+            return _noise_named, (self.name,)
+        return super().__reduce_ex__(protocol)
+
 
 @inlined
 def _draw_gaussian(mean: float, scale: float, stream: Any) -> float:
@@ -54,6 +60,11 @@ MOST_ARMS = 10**8
 GAUSSIAN = Noise("gaussian", _draw_gaussian)
 BERNOULLI = Noise("bernoulli", _draw_bernoulli)
 UNIFORM = Noise("uniform", _draw_uniform)
+_NOISES = {noise.name: noise for noise in (GAUSSIAN, BERNOULLI, UNIFORM)}
+
+
+def _noise_named(name: str) -> Noise:
+    return _NOISES[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +98,11 @@ class Problem:
     def __post_init__(self) -> None:
         for vector in (self.means, self.scales, self.gaps):
             vector.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew in the other process, so that its vectors are read-only there too.
+        mine = (self.means, self.scales, self.noise, self.sigma, self.name, self.paper_horizon)
+        return Problem, mine
 
     @property
     def arms(self) -> int:
@@ -254,7 +270,7 @@ def _noise_of(sample: Callable[..., float]) -> Noise:
     """Return one `Noise` for each function, so that it is compiled once."""
     if sample not in _CUSTOM:
         name = getattr(sample, "__name__", "custom")
-        if name in ("gaussian", "bernoulli", "uniform"):
+        if name in _NOISES:
             name += " (custom)"
         _CUSTOM[sample] = Noise(name, inlined(sample))
     return _CUSTOM[sample]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .blocks import Block
+    from .conduct import Job
 
 _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 
@@ -23,6 +27,7 @@ class Meter:
         self._wanted = people if wanted is None else wanted
         self._bar: Any = None
         self._began = time.monotonic()
+        self._tasks: dict[int, Any] = {}
 
     def __enter__(self) -> Meter:
         return self
@@ -31,54 +36,76 @@ class Meter:
         if self._bar is not None:
             self._bar.stop()
 
-    def start(self, label: str, runs: int, horizon: int) -> None:
-        """Begin with the next policy."""
-        self._label, self._runs, self._horizon, self._done = label, runs, horizon, 0
-        self._task: Any = None
-        if self._bar is not None:
-            self._add_task()
-
-    def advance(self, runs: int) -> None:
-        """Say that so many more runs are done."""
-        self._done += runs
-        if not self._wanted:
+    def watch(self, job: Job, block: Block) -> None:
+        """Take note of a block that was merged."""
+        if not self._wanted or time.monotonic() - self._began < _PATIENCE:
             return
+        assert job.merged is not None
         if self._bar is None:
-            if time.monotonic() - self._began < _PATIENCE:
-                return
-            self._open()
-        self._bar.update(self._task, completed=self._done)
+            self._bar = _bar()
+            self._bar.start()
+        if id(job) not in self._tasks:
+            self._tasks[id(job)] = self._bar.add_task(
+                job.specification.policy.label,
+                total=job.runs,
+                horizon=job.specification.horizon,
+                note="",
+            )
+        facts: dict[str, Any] = {"completed": job.merged.runs}
+        if job.precision is not None:
+            facts["total"] = job.merged.runs if job.finished else sum(job.runs_needed()) / 2
+            facts["note"] = precision_note(job)
+        self._bar.update(self._tasks[id(job)], **facts)
 
-    def _open(self) -> None:
-        # rich is imported only when there is something to show
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            ProgressColumn,
-            Task,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-        from rich.text import Text
 
-        class Rate(ProgressColumn):
-            def render(self, task: Task) -> Text:
-                speed = task.finished_speed or task.speed
-                return Text(f"{speed * task.fields['horizon']:.2g} pulls/s" if speed else "")
+def precision_note(job: Job) -> str:
+    """Say how precise a job is by now, and between which numbers of runs it will end."""
+    assert job.merged is not None
+    mean = float(job.merged.mean[-1])
+    now = f"±{100 * job.bar / mean:.2g}%" if mean > 0 else ""
+    if job.finished:
+        return now
+    low, high = job.runs_needed()
+    if high < 1.3 * low:
+        return f"{now}, needs {_short(high)} runs"
+    # A bar that is not known well cannot say when it will be small enough.
+    return (
+        f"{now}, needs {_short(low)} to {_short(high)} runs{' or more' if high > 3 * low else ''}"
+    )
 
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
-            Rate(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._bar.start()
-        self._add_task()
 
-    def _add_task(self) -> None:
-        self._task = self._bar.add_task(
-            self._label, total=self._runs, completed=self._done, horizon=self._horizon
-        )
+def _short(runs: float) -> str:
+    """Return a number in two digits: 1,200 or 1.2 million."""
+    if runs >= 1e6:
+        return f"{runs / 1e6:.2g} million"
+    step = 10 ** max(0, len(str(int(runs))) - 2)
+    return f"{round(runs / step) * step:,}"
+
+
+def _bar() -> Any:
+    # rich is imported only when there is something to show
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed * task.fields['horizon']:.2g} pulls/s" if speed else "")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
+        Rate(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+    )

@@ -15,6 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ._text import table
+
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
@@ -44,12 +46,15 @@ class Moments:
     sample: Floats
 
     @staticmethod
-    def of(regret: Floats, pulls: npt.NDArray[np.int64]) -> Moments:
-        """Reduce the outcome of a kernel: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+    def of(regret: Floats, pulls: npt.NDArray[np.int64], sample: int = SAMPLE_SIZE) -> Moments:
+        """Reduce the outcome of a kernel: ``regret[run, checkpoint]`` and ``pulls[run, arm]``.
+
+        Of the first `sample` runs the final regret is kept as it is.
+        """
         mean = regret.mean(axis=0)
         squares = ((regret - mean) ** 2).sum(axis=0)
         return Moments(
-            len(regret), mean, squares, pulls.mean(axis=0), regret[:, -1][:SAMPLE_SIZE].copy()
+            len(regret), mean, squares, pulls.mean(axis=0), regret[:, -1][:sample].copy()
         )
 
     def merged(self, later: Moments) -> Moments:
@@ -88,7 +93,7 @@ class PolicyResult:
     sample : ndarray
         Final regret of the first 65,536 runs, one by one.
     seconds : float
-        Time spent simulating, compilation left out.
+        Time spent on its runs, added up over workers; compilation is left out.
     """
 
     policy: str
@@ -102,6 +107,34 @@ class PolicyResult:
     pulls: Floats
     sample: Floats
     seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        moments: Moments,
+        policy: str,
+        label: str,
+        engine: str,
+        horizon: int,
+        checkpoints: npt.NDArray[np.int64],
+        seconds: float,
+    ) -> PolicyResult:
+        """Turn moments into means and standard errors."""
+        runs = moments.runs
+        variance = moments.squares / (runs - 1) if runs > 1 else np.full(checkpoints.size, np.nan)
+        return cls(
+            policy=policy,
+            label=label,
+            engine=engine,
+            horizon=horizon,
+            runs=runs,
+            checkpoints=checkpoints,
+            regret=moments.mean,
+            stderr=np.sqrt(variance / runs),
+            pulls=moments.pulls,
+            sample=moments.sample,
+            seconds=seconds,
+        )
 
     @property
     def mean_regret(self) -> float:
@@ -199,8 +232,7 @@ class SimulationResult:
             rows.append(
                 (
                     one.label,
-                    f"{one.mean_regret:.{_digits(bar)}f}",
-                    f"± {bar:.{_digits(bar)}f}" if bar == bar else "",
+                    *with_bar(one.mean_regret, bar),
                     f"{median:.4g}",
                     f"{high:.4g}",
                     f"{one.runs:,}",
@@ -208,18 +240,10 @@ class SimulationResult:
                     f"{one.seconds:.2f}",
                 )
             )
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = []
-        for row in rows:
-            cells = [
-                text.ljust(width) if column in (0, 2, 6) else text.rjust(width)
-                for column, (text, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
         horizon = f"{self.policies[0].horizon:,}"
         noise = f"{self.noise} rewards, sigma = {self.sigma:g}"
-        lines.append(f"{self.problem}, {noise}, horizon {horizon}, seed {self.seed}")
-        return "\n".join(lines)
+        last = f"{self.problem}, {noise}, horizon {horizon}, seed {self.seed}"
+        return table(rows, left=(0, 2, 6)) + "\n" + last
 
     def __repr__(self) -> str:
         return self.table()
@@ -268,10 +292,7 @@ class SimulationResult:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `rows` to a CSV file."""
-        with replacing(path) as file:
-            writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.rows())
+        write_rows(self.rows(), path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
         """Draw regret against rounds, with bands of two standard errors.
@@ -365,6 +386,20 @@ class SimulationResult:
             )
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{path} is damaged: parts of the simulation are missing.") from None
+
+
+def write_rows(rows: list[dict[str, Any]], path: str | os.PathLike[str]) -> None:
+    """Write rows that `SimulationResult.rows` gave to a CSV file."""
+    with replacing(path) as file:
+        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def with_bar(mean: float, bar: float) -> tuple[str, str]:
+    """Return a number and its error bar with as many decimals as make sense."""
+    digits = _digits(bar)
+    return f"{mean:.{digits}f}", f"± {bar:.{digits}f}" if bar == bar else ""
 
 
 def _digits(bar: float) -> int:

@@ -1,36 +1,38 @@
-"""The front door: validate, cut the runs into blocks, play them on all cores, merge.
+"""The front door: validate, say what is to be played, have it played, report.
 
     problem + policies -> simulate -> engine -> results
 
-A block is a pure function of (policy, problem, horizon, seed, first run, number of runs), and
-blocks are merged in the order of their runs. So the numbers do not depend on how many threads
-there are.
+What is played is a `Specification` (blocks.py), who plays it when is `conduct`'s business, and what
+is finished may be kept in a `Store`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba.core.errors import NumbaError
 
 from . import __version__
 from ._compile import cores
 from ._text import to_count
-from .engine import ENGINES, block_runs, engine_for, kernel_of
+from .blocks import Specification
+from .conduct import Job, conduct
+from .engine import ENGINES, engine_for
 from .policies import Policy, PolicyFamily, parse_policy
 from .problems import Problem
 from .progress import Meter
-from .results import Moments, PolicyResult, SimulationResult
+from .results import PolicyResult, SimulationResult
+from .store import Store
 
 DEFAULT_CHECKPOINTS = 32
+DEFAULT_RUNS = 1000
+MOST_RUNS = 1_000_000  # the ceiling where a precision is given and no number of runs
 MOST_WORKERS = 1024
 
 
@@ -46,12 +48,15 @@ def simulate(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problem: Problem,
     horizon: int,
-    runs: int = 1000,
+    runs: int | None = None,
     *,
+    precision: float | None = None,
     rng: Any = None,
     checkpoints: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None,
     engine: str = "auto",
     workers: int | None = None,
+    executor: Executor | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> SimulationResult:
     """Play policies on a problem many times and measure their regret.
@@ -64,8 +69,13 @@ def simulate(
         What is played: ``gap(K=10, gap=0.3)``, ``bernoulli([0.5, 0.4])``.
     horizon : int
         Rounds in a run, n. Policies that need the horizon are told this number.
-    runs : int
-        Independent runs of each policy, N.
+    runs : int, optional
+        Independent runs of each policy, N: 1000 by default. With `precision`, the most there may
+        be: 1,000,000 by default.
+    precision : float, optional
+        Go on until two standard errors are below this share of the mean regret, for each policy:
+        0.01 for one percent. At least 1000 runs are played; a warning says so if the ceiling came
+        first.
     rng : int, numpy Generator or None
         Seed. The same seed gives the same numbers, to the last bit, whatever the number of
         workers; None takes a new one, which the result reports. Runs of different policies,
@@ -77,7 +87,14 @@ def simulate(
         How runs are simulated. "step" plays one pull at a time; "skip" samples long stretches at
         once, with the same distribution; "auto" takes whichever is faster.
     workers : int, optional
-        Threads; all cores by default.
+        Threads; all cores by default. With an executor, how many workers it has: it is given four
+        blocks for each of them at a time, 64 by default.
+    executor : concurrent.futures.Executor, optional
+        Who plays instead of threads: a `ProcessPoolExecutor`, loky's, Dask's
+        ``client.get_executor()``, mpi4py's. The numbers stay the same. It is left open.
+    store : path or Store, optional
+        An SQLite file for finished blocks of runs. A later call with the same specification goes
+        on where this one was stopped, and one with more runs adds to them.
     progress : bool, optional
         Show a progress bar on standard error; by default when that is a terminal.
 
@@ -102,7 +119,12 @@ def simulate(
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {problem!r}.")
     horizon = to_count(horizon, "horizon")
+    share = None if precision is None else _precision(precision)
+    if runs is None:
+        runs = DEFAULT_RUNS if share is None else MOST_RUNS
     runs = to_count(runs, "runs")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}.")
     threads = cores() if workers is None else to_count(workers, "workers")
     if threads > MOST_WORKERS:
         raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
@@ -118,44 +140,82 @@ def simulate(
             )
     engines = [engine_for(policy.family, problem, horizon, engine) for policy in players]
 
-    finished: list[PolicyResult] = []
-
-    def result() -> SimulationResult:
-        return SimulationResult(
-            finished,
-            problem.name,
-            problem.means,
-            problem.noise.name,
-            problem.sigma,
-            seed,
-            __version__,
-        )
-
-    # All are compiled before the first is played: what cannot be played is found out now.
-    plays = [
-        _player(policy, problem, horizon, times, seed, its_engine)
+    jobs = [
+        Job(Specification(policy, problem, horizon, times, seed, its_engine), runs, share)
         for policy, its_engine in zip(players, engines, strict=True)
     ]
-    with Meter(progress) as meter:
-        for policy, its_engine, play in zip(players, engines, plays, strict=True):
-            meter.start(policy.label, runs, horizon)
-            size = block_runs(policy.family, problem.arms, horizon, times.size, its_engine)
-            blocks = ((first, min(size, runs - first)) for first in range(0, runs, size))
-            began = time.perf_counter()
-            merged: Moments | None = None
-            try:
-                for block in _in_order(play, blocks, threads):
-                    merged = block if merged is None else merged.merged(block)
-                    meter.advance(block.runs)
-            except KeyboardInterrupt:
-                if merged is not None:
-                    seconds = time.perf_counter() - began
-                    finished.append(_report(policy, its_engine, horizon, times, merged, seconds))
-                raise SimulationInterrupted(result() if finished else None) from None
-            assert merged is not None
-            seconds = time.perf_counter() - began
-            finished.append(_report(policy, its_engine, horizon, times, merged, seconds))
-    return result()
+    # All are compiled before the first is played: what cannot be played is found out now.
+    for job in jobs:
+        job.specification.prepare()
+    with ExitStack() as open_now:
+        keeper = store
+        if keeper is not None and not isinstance(keeper, Store):
+            keeper = open_now.enter_context(Store(keeper))
+        meter = open_now.enter_context(Meter(progress))
+        try:
+            for job in conduct(
+                jobs,
+                threads=threads,
+                executor=executor,
+                in_flight=None if workers is None else 4 * threads,
+                store=keeper,
+                watch=meter.watch,
+            ):
+                _warn_if_short(job)
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(_result(jobs)) from None
+    result = _result(jobs)
+    assert result is not None
+    return result
+
+
+def _result(jobs: list[Job]) -> SimulationResult | None:
+    """Return what there is, or None when no run is finished."""
+    reports = []
+    for job in jobs:
+        if job.merged is not None:
+            spec = job.specification
+            reports.append(
+                PolicyResult.of(
+                    job.merged,
+                    spec.policy.name,
+                    spec.policy.label,
+                    spec.engine,
+                    spec.horizon,
+                    spec.checkpoints,
+                    job.seconds,
+                )
+            )
+    problem, seed = jobs[0].specification.problem, jobs[0].specification.seed
+    if not reports:
+        return None
+    return SimulationResult(
+        reports,
+        problem.name,
+        problem.means,
+        problem.noise.name,
+        problem.sigma,
+        seed,
+        __version__,
+    )
+
+
+def _warn_if_short(job: Job) -> None:
+    """Say so when the ceiling was reached before the precision."""
+    if job.merged is None or job.precision is None:
+        return
+    mean = float(job.merged.mean[-1])
+    if job.bar > job.precision * mean:
+        warnings.warn(
+            f"{job.specification.policy.label}: {job.merged.runs:,} runs give the mean regret to "
+            f"{_percent(job.bar / mean)}, not to {_percent(job.precision)}; raise the "
+            "ceiling, runs.",
+            stacklevel=3,
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
 
 
 def _players(policies: Any) -> list[Policy]:
@@ -178,6 +238,17 @@ def _players(policies: Any) -> list[Policy]:
             raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {one!r}.")
         players.append(one)
     return players
+
+
+def _precision(given: Any) -> float:
+    """Return a share of the mean, or say what is wrong with it."""
+    try:
+        share = float(given)
+    except (TypeError, ValueError):
+        raise TypeError(f"precision must be a number such as 0.01, got {given!r}.") from None
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"precision must lie between 0 and 1, got {given}.")
+    return share
 
 
 def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
@@ -211,111 +282,3 @@ def _seed(rng: Any) -> int:
         raise TypeError(
             f"rng must be a whole number, a numpy Generator or None, got {rng!r}."
         ) from None
-
-
-def _key(seed: int, *facts: object) -> npt.NDArray[np.uint64]:
-    """Return the words from which the runs' streams start, different for different facts."""
-    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
-    words = np.frombuffer(digest, dtype="<u4").tolist()
-    state = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint64)
-    return state.astype(np.uint64)
-
-
-def _player(
-    policy: Policy,
-    problem: Problem,
-    horizon: int,
-    checkpoints: npt.NDArray[np.int64],
-    seed: int,
-    engine: str,
-) -> Callable[[int, int], Moments]:
-    """Return a function that plays a block of runs; its kernel is compiled now."""
-    family = policy.family
-    arguments = policy.arguments(horizon)
-    key = _key(seed, policy.name, problem.identity, problem.sigma, horizon, engine)
-
-    def play(first: int, runs: int) -> Moments:
-        regret = np.empty((runs, checkpoints.size))
-        pulls = np.empty((runs, problem.arms), dtype=np.int64)
-        kernel(
-            arguments,
-            problem.means,
-            problem.scales,
-            problem.gaps,
-            problem.sigma,
-            horizon,
-            checkpoints,
-            key,
-            first,
-            regret,
-            pulls,
-        )
-        if runs and np.isnan(regret).any():
-            bad = first + int(np.isnan(regret).any(axis=1).argmax())
-            raise ValueError(
-                f"{policy.label} could not choose an arm in run {bad}: its formula gave "
-                "something that is not a number, or no arm of the problem."
-            )
-        return Moments.of(regret, pulls) if runs else _NOTHING
-
-    kernel = kernel_of(family, problem.noise, engine)
-    try:
-        play(0, 0)
-    except NumbaError as error:
-        told = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = next((line for line in told if not line.startswith("Failed in")), "")
-        raise TypeError(
-            f"{policy.label} on {problem.noise.name} rewards cannot be compiled by numba: {reason}"
-        ) from error
-    except (OSError, EOFError, pickle.UnpicklingError):
-        # Compiled code on disk that is damaged, or a disk that is full: do without.
-        kernel = kernel_of(family, problem.noise, engine, keep=False)
-        play(0, 0)
-    return play
-
-
-_NOTHING = Moments(0, np.empty(0), np.empty(0), np.empty(0), np.empty(0))
-
-
-def _in_order(
-    play: Callable[[int, int], Moments], blocks: Iterator[tuple[int, int]], threads: int
-) -> Iterator[Moments]:
-    """Play blocks in threads and yield their outcomes in order, few at a time in memory."""
-    pool = ThreadPoolExecutor(threads)
-    waiting: deque[Future[Moments]] = deque()
-    try:
-        while True:
-            while len(waiting) < 2 * threads and (block := next(blocks, None)) is not None:
-                waiting.append(pool.submit(play, *block))
-            if not waiting:
-                return
-            yield waiting.popleft().result()
-    finally:
-        # Do not wait for blocks that nobody wants any more.
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _report(
-    policy: Policy,
-    engine: str,
-    horizon: int,
-    checkpoints: npt.NDArray[np.int64],
-    merged: Moments,
-    seconds: float,
-) -> PolicyResult:
-    """Turn merged moments into means and standard errors."""
-    runs = merged.runs
-    variance = merged.squares / (runs - 1) if runs > 1 else np.full(checkpoints.size, np.nan)
-    return PolicyResult(
-        policy=policy.name,
-        label=policy.label,
-        engine=engine,
-        horizon=horizon,
-        runs=runs,
-        checkpoints=checkpoints,
-        regret=merged.mean,
-        stderr=np.sqrt(variance / runs),
-        pulls=merged.pulls,
-        sample=merged.sample,
-        seconds=seconds,
-    )

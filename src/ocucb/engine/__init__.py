@@ -21,6 +21,9 @@ from . import skip, step, thin
 
 ENGINES = ("auto", "skip", "step")
 
+# Raise it whenever a seed gives other numbers than before: stores keep the two apart.
+NUMERICS = 1
+
 # While an arm's bonus falls with its pulls, the step engine may look so far ahead (see `step`).
 _LEAP = 1.0 / 64.0
 
@@ -95,7 +98,7 @@ def kernel_of(
         template,
         functions,
         name=f"{family.name}-{noise.name}",
-        keep=keep and _ours(family.function) and _ours(noise.draw),
+        keep=keep and is_ours(family.function) and is_ours(noise.draw),
     )
 
 
@@ -162,6 +165,7 @@ def _never(horizon: float, arms: float, *values: float) -> float:
     return math.inf
 
 
-def _ours(function: Callable[..., Any]) -> bool:
+def is_ours(function: Callable[..., Any]) -> bool:
+    """Tell whether a function is part of this package."""
     # a function made by exec may belong to no module
     return (function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]

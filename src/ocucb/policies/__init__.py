@@ -51,6 +51,7 @@ __all__ = [
     "at_least",
     "between",
     "choice_policy",
+    "family_named",
     "index_policy",
     "parse_policy",
     "sampling_policy",
@@ -87,6 +88,11 @@ def parse_policy(text: str) -> Policy:
     from .._text import split_specification
 
     name, numbers = split_specification(text)
+    return family_named(name)(**numbers)
+
+
+def family_named(name: str) -> PolicyFamily:
+    """Return the family that the command line calls `name`."""
     if name not in FAMILIES:
         raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
-    return FAMILIES[name](**numbers)
+    return FAMILIES[name]

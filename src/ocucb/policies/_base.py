@@ -160,6 +160,14 @@ class PolicyFamily:
             raise ValueError(f"{self.label}'s {name} must be {valid.text}, got {number:g}.")
         return number
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
+        # Another process finds one of ours by its name, with its compiled code.
+        from . import FAMILIES, family_named
+
+        if FAMILIES.get(self.name) is self:
+            return family_named, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     def __repr__(self) -> str:
         return f"<policy {_call(self, self.defaults)}>"
 

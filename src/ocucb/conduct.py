@@ -1,0 +1,217 @@
+"""Who plays which block when: jobs cut into blocks, blocks handed to workers, outcomes merged.
+
+Any `concurrent.futures.Executor` will do; only `submit` and the completion of futures are used.
+Blocks of the next job start while the last ones of the job before are still being played, and
+finished blocks go to the store in the order in which they come. Merging is always in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass
+
+from .blocks import Block, Specification, play_here, play_there
+from .results import Moments
+from .store import Store
+
+FEWEST_RUNS = 1000  # before these, nobody knows how large the error bar is
+_IN_FLIGHT = 64  # blocks that an executor of unknown size is given at a time
+
+
+@dataclass
+class Job:
+    """What is to be played, and how far it has got.
+
+    Attributes
+    ----------
+    specification : Specification
+    runs : int
+        Runs wanted; with `precision`, at most so many.
+    precision : float or None
+        Enough when two standard errors are below this share of the mean.
+    merged : Moments or None
+        The outcome so far.
+    seconds : float
+        What the blocks so far took, added up.
+    """
+
+    specification: Specification
+    runs: int
+    precision: float | None = None
+    merged: Moments | None = None
+    seconds: float = 0.0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all wanted runs are there, or enough of them for the precision."""
+        if self.merged is None:
+            return False
+        if self.merged.runs >= self.runs:
+            return True
+        if self.precision is None or self.merged.runs < FEWEST_RUNS:
+            return False
+        return self.bar <= self.precision * float(self.merged.mean[-1])
+
+    @property
+    def bar(self) -> float:
+        """Two standard errors of the mean regret at the horizon."""
+        if self.merged is None or self.merged.runs < 2:
+            return math.inf
+        runs = self.merged.runs
+        return 2.0 * math.sqrt(float(self.merged.squares[-1]) / (runs - 1) / runs)
+
+    def take(self, block: Block) -> None:
+        """Merge the next block."""
+        moments = block.moments
+        self.merged = moments if self.merged is None else self.merged.merged(moments)
+        self.seconds += block.seconds
+
+    def runs_needed(self) -> tuple[float, float]:
+        """Return how many runs the precision will take, from few to many.
+
+        The error bar shrinks with the root of the runs, but it is itself an estimate. A long tail
+        (a high kurtosis) makes it a poor one, and the range wide.
+        """
+        assert self.merged is not None
+        assert self.precision is not None
+        runs, mean = self.merged.runs, float(self.merged.mean[-1])
+        if runs < FEWEST_RUNS or not mean > 0.0:
+            return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
+        guess = runs * (self.bar / (self.precision * mean)) ** 2
+        # relative errors of the variance (from the fourth moment) and of the squared mean
+        doubt = math.sqrt((_kurtosis(self.merged) - 1.0) / runs + (self.bar / mean) ** 2)
+        low, high = guess / (1.0 + 2.0 * doubt), guess * (1.0 + 2.0 * doubt)
+        return min(max(low, runs), self.runs), min(max(high, runs), self.runs)
+
+
+def _kurtosis(moments: Moments) -> float:
+    """Return the fourth central moment over the squared variance, from the runs that were kept."""
+    deviation = (moments.sample - moments.sample.mean()) ** 2
+    variance = float(deviation.mean())
+    return float((deviation**2).mean()) / variance**2 if variance > 0.0 else 1.0
+
+
+@dataclass
+class _Place:
+    """A block's place in the line: being played by someone, or there."""
+
+    job: Job
+    future: Future[Block] | None
+    block: Block | None
+
+
+def conduct(
+    jobs: Iterable[Job],
+    *,
+    threads: int,
+    executor: Executor | None = None,
+    in_flight: int | None = None,
+    store: Store | None = None,
+    watch: Callable[[Job, Block], None] | None = None,
+) -> Iterator[Job]:
+    """Play jobs and yield each as it is finished, in order.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        They are asked for as workers become free.
+    threads : int
+        Threads of our own, where no executor is given.
+    executor : Executor, optional
+        Whoever plays the blocks instead.
+    in_flight : int, optional
+        Blocks that the executor has at a time.
+    store : Store, optional
+        Where finished blocks are looked for and kept.
+    watch : callable, optional
+        Told of each block when it has been merged.
+    """
+    ours = ThreadPoolExecutor(threads) if executor is None else None
+    room = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
+    coming = _blocks(jobs)
+    line: deque[_Place] = deque()
+    try:
+        while True:
+            while len(line) < room and (due := next(coming, None)) is not None:
+                line.append(_placed(*due, ours, executor, store))
+            if not line:
+                return
+            head = line[0]
+            if head.block is None:
+                _collect(line, store)
+                continue
+            line.popleft()
+            if head.job.finished:
+                continue  # played in advance, and precise enough without it
+            head.job.take(head.block)
+            if watch is not None:
+                watch(head.job, head.block)
+            if head.job.finished:
+                yield head.job
+    except (BrokenExecutor, CancelledError) as error:
+        raise RuntimeError(
+            f"the workers are gone ({type(error).__name__}: {error}); start them anew and run "
+            "again" + (", it goes on where it was." if store is not None else ".")
+        ) from error
+    finally:
+        for place in line:
+            if place.future is not None:
+                place.future.cancel()
+        if ours is not None:
+            # Do not wait for blocks that nobody wants any more.
+            ours.shutdown(wait=False, cancel_futures=True)
+
+
+def _blocks(jobs: Iterable[Job]) -> Iterator[tuple[Job, int, int]]:
+    """Yield job, first run and number of runs of block after block."""
+    for job in jobs:
+        first = 0
+        while first < job.runs and not job.finished:
+            runs = min(job.specification.block_from(first), job.runs - first)
+            yield job, first, runs
+            first += runs
+
+
+def _placed(
+    job: Job,
+    first: int,
+    runs: int,
+    ours: Executor | None,
+    executor: Executor | None,
+    store: Store | None,
+) -> _Place:
+    """Give a block to a worker, unless the store has it."""
+    specification = job.specification
+    if store is not None:
+        block = store.get(specification, first, runs)
+        if block is not None:
+            return _Place(job, None, block)
+    if ours is not None:
+        return _Place(job, ours.submit(play_here, specification, first, runs), None)
+    assert executor is not None
+    future = executor.submit(play_there, specification.package, first, runs)
+    return _Place(job, future, None)
+
+
+def _collect(line: deque[_Place], store: Store | None) -> None:
+    """Wait until some block is done, and commit what there is."""
+    playing = [place.future for place in line if place.future is not None and place.block is None]
+    wait(playing, store.pause if store is not None else None, FIRST_COMPLETED)
+    for place in line:
+        if place.block is None and place.future is not None and place.future.done():
+            place.block = place.future.result()
+            if store is not None:
+                store.add(place.job.specification, place.block)
+    if store is not None:
+        store.flush_when_due()

@@ -1,0 +1,465 @@
+"""A store: finished blocks of simulations in one SQLite file, so that no run is played twice.
+
+A block is kept under its specification's identity, its first run and its number of runs; the same
+block cannot be there twice, whoever writes it. Blocks are committed together a few times a second,
+and synchronously: what was committed outlives a kill and a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._text import table
+from .results import Floats, Moments, PolicyResult, SimulationResult, with_bar, write_rows
+
+if TYPE_CHECKING:
+    from .blocks import Block, Specification
+
+_APPLICATION = 0x6F637563  # "ocuc", in the file's header
+_FORMAT = 1
+_BEGINNING = b"SQLite format 3\0"
+_PAUSE = 0.25  # seconds between commits: a synchronous one may take ten milliseconds
+_CHECKED = 2**28  # bytes: smaller files are looked through for damage when they are opened
+_PATIENCE = 60.0  # seconds to wait for another process
+
+_TABLES = (
+    """create table simulations (
+        id integer primary key,
+        identity text not null unique,
+        policy text not null,
+        label text not null,
+        engine text not null,
+        problem text not null,
+        means blob not null,
+        noise text not null,
+        sigma real not null,
+        horizon integer not null,
+        checkpoints blob not null,
+        seed text not null,
+        version text not null
+    )""",
+    """create table blocks (
+        simulation integer not null references simulations,
+        first integer not null,
+        runs integer not null,
+        moments blob not null,
+        checksum integer not null,
+        seconds real not null,
+        finished real not null,
+        unique (simulation, first, runs)
+    )""",
+)
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be used, in one sentence with what to do about it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """One simulation in a store: its result so far, and when its last block was finished."""
+
+    result: PolicyResult
+    problem: str
+    means: Floats
+    noise: str
+    sigma: float
+    seed: int
+    version: str
+    finished: float
+
+
+class Store:
+    """Finished blocks in an SQLite file.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is made if it does not exist.
+    read_only : bool
+        Open a file that exists, and change nothing.
+
+    Examples
+    --------
+    >>> import ocucb, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = folder.name + "/results.db"
+    >>> first = ocucb.simulate("ucb", ocucb.gap(), 100, runs=500, rng=1, store=path)
+    >>> more = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1, store=path)
+    >>> with ocucb.Store(path) as store:
+    ...     [(one.result.label, one.result.runs) for one in store.contents()]
+    [('UCB', 1000)]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._waiting: list[tuple[Specification, Block]] = []
+        self._committed = time.monotonic()
+        self._numbers: dict[str, int] = {}
+        if read_only and not self.path.exists():
+            raise StoreError(f"there is no store {self.path}; simulate with --store makes one.")
+        if not self.path.parent.is_dir():
+            raise StoreError(f"the folder of {str(self.path)!r} does not exist.")
+        if self.path.is_dir():
+            raise StoreError(f"{self.path} is a folder; name a file, for example results.db.")
+        with self._explained():
+            if self._is_foreign():
+                raise StoreError(
+                    f"{self.path} is no store of ocucb, or its beginning is damaged; it was left "
+                    "alone: choose another file."
+                )
+            self._database = self._connection(read_only)
+            self._database.execute(f"pragma busy_timeout = {int(1000 * _PATIENCE)}")
+            try:
+                if read_only:
+                    self._check()
+                else:
+                    self._set_up()
+            except BaseException:
+                self._database.close()
+                raise
+
+    def _is_foreign(self) -> bool:
+        if not self.path.exists():
+            return False
+        with open(self.path, "rb") as file:
+            return file.read(len(_BEGINNING)) not in (b"", _BEGINNING)
+
+    def _connection(self, read_only: bool) -> sqlite3.Connection:
+        address = self.path.absolute().as_uri()
+        mode = "rwc"
+        if read_only:
+            # Beside a file that nobody may write to, SQLite cannot make the file that readers of
+            # a write-ahead log share; nobody can be writing, so it need not.
+            alone = not os.access(self.path.parent, os.W_OK)
+            mode = "ro&immutable=1" if alone else "ro"
+        return sqlite3.connect(f"{address}?mode={mode}", uri=True, isolation_level=None)
+
+    def _set_up(self) -> None:
+        """Make the tables in a new file; in any file, make sure that it can be written."""
+        database = self._database
+        with_tables = "select count(*) from sqlite_master"
+        if database.execute(with_tables).fetchone()[0]:
+            self._check()
+        self._write_ahead()
+        database.execute("pragma synchronous = full")
+        # Where nothing can be written, this fails before anything is played.
+        with self._transaction():
+            if not database.execute(with_tables).fetchone()[0]:
+                for table in _TABLES:
+                    database.execute(table)
+                database.execute(f"pragma application_id = {_APPLICATION}")
+                database.execute(f"pragma user_version = {_FORMAT}")
+
+    def _write_ahead(self) -> None:
+        """Switch to a write-ahead log; processes that start at once must take turns."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._database.execute("pragma journal_mode = wal")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _check(self) -> None:
+        database = self._database
+        if database.execute("pragma application_id").fetchone()[0] != _APPLICATION:
+            raise StoreError(
+                f"{self.path} is a database of another program; it was left alone: choose another "
+                "file."
+            )
+        version = database.execute("pragma user_version").fetchone()[0]
+        if version != _FORMAT:
+            raise StoreError(
+                f"{self.path} was made by a newer ocucb (format {version}, and this one knows "
+                f"{_FORMAT}); upgrade ocucb or choose another file."
+            )
+        if self.path.stat().st_size <= _CHECKED:
+            found = database.execute("pragma quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("begin immediate")
+        try:
+            yield
+            self._database.execute("commit")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("rollback")
+            raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors into sentences that say what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            reason = " ".join(str(error).split())
+            if "full" in reason or "I/O" in reason:
+                remedy = (
+                    f"{self.path} cannot grow ({reason}); what was committed is safe: make room on "
+                    "the disk and run again, it goes on where it was."
+                )
+            elif "readonly" in reason or "unable to open" in reason:
+                remedy = (
+                    f"{self.path} cannot be written ({reason}); choose another file or change its "
+                    "permissions."
+                )
+            elif "locked" in reason:
+                remedy = (
+                    f"{self.path} has been locked by another process for "
+                    f"{_PATIENCE:g} seconds; wait until that is done and run again."
+                )
+            else:
+                remedy = (
+                    f"{self.path} is damaged ({reason}); it was left alone: move it away and run "
+                    f"again, or rescue what it holds with: sqlite3 {self.path} .recover"
+                )
+            raise StoreError(remedy) from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}.") from error
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            if not issubclass(kind or Exception, StoreError):
+                self.flush()
+        finally:
+            self._database.close()
+
+    def get(self, specification: Specification, first: int, runs: int) -> Block | None:
+        """Return a block, or None if it is not here or damaged."""
+        from .blocks import Block
+
+        with self._explained():
+            row = self._database.execute(
+                "select moments, checksum, seconds from blocks join simulations on simulation = id "
+                "where identity = ? and first = ? and runs = ?",
+                (specification.identity, first, runs),
+            ).fetchone()
+        if row is None:
+            return None
+        packed, checksum, seconds = row
+        sizes = specification.checkpoints.size, specification.problem.arms
+        moments = _unpacked(packed, checksum, runs, *sizes)
+        if moments is None:
+            warnings.warn(
+                f"{self.path}: a block of {specification.policy.label} is damaged and is "
+                "played again.",
+                stacklevel=2,
+            )
+            return None
+        return Block(first, moments, seconds)
+
+    def add(self, specification: Specification, block: Block) -> None:
+        """Take a finished block; it is committed within a moment."""
+        self._waiting.append((specification, block))
+        self.flush_when_due()
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds until a commit is due; None when there is nothing to commit."""
+        if not self._waiting:
+            return None
+        return max(0.0, self._committed + _PAUSE - time.monotonic())
+
+    def flush_when_due(self) -> None:
+        """Commit what is waiting, unless the last commit was just now."""
+        if self._waiting and time.monotonic() - self._committed >= _PAUSE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit what is waiting."""
+        if not self._waiting:
+            return
+        now = time.time()
+        with self._explained(), self._transaction():
+            for specification, block in self._waiting:
+                packed = _packed(block.moments)
+                # A damaged block that was played again takes the place of the old one.
+                self._database.execute(
+                    "insert or replace into blocks values (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        self._number(specification),
+                        block.first,
+                        block.moments.runs,
+                        packed,
+                        zlib.crc32(packed),
+                        block.seconds,
+                        now,
+                    ),
+                )
+        self._waiting.clear()
+        self._committed = time.monotonic()
+
+    def _number(self, specification: Specification) -> int:
+        """Return the row of a simulation, made if need be."""
+        from . import __version__
+
+        identity = specification.identity
+        if identity not in self._numbers:
+            problem = specification.problem
+            self._database.execute(
+                "insert or ignore into simulations values "
+                "(null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    identity,
+                    specification.policy.name,
+                    specification.policy.label,
+                    specification.engine,
+                    problem.name,
+                    problem.means.astype("<f8").tobytes(),
+                    problem.noise.name,
+                    problem.sigma,
+                    specification.horizon,
+                    specification.checkpoints.astype("<i8").tobytes(),
+                    str(specification.seed),
+                    __version__,
+                ),
+            )
+            row = self._database.execute(
+                "select id from simulations where identity = ?", (identity,)
+            ).fetchone()
+            self._numbers[identity] = row[0]
+        return self._numbers[identity]
+
+    def contents(self) -> list[Stored]:
+        """Return every simulation that is here, with all the runs that follow one another."""
+        with self._explained():
+            simulations = self._database.execute(
+                "select id, policy, label, engine, problem, means, noise, sigma, horizon, "
+                "checkpoints, seed, version from simulations order by id"
+            ).fetchall()
+            found = (self._stored(*row) for row in simulations)
+            return [one for one in found if one is not None]
+
+    def _stored(
+        self,
+        number: int,
+        policy: str,
+        label: str,
+        engine: str,
+        problem: str,
+        means: bytes,
+        noise: str,
+        sigma: float,
+        horizon: int,
+        checkpoints: bytes,
+        seed: str,
+        version: str,
+    ) -> Stored | None:
+        rounds = np.frombuffer(checkpoints, dtype="<i8").astype(np.int64)
+        expected = np.frombuffer(means, dtype="<f8").astype(np.float64)
+        blocks = self._database.execute(
+            "select first, runs, moments, checksum, seconds, finished from blocks "
+            "where simulation = ? order by first, runs desc",
+            (number,),
+        )
+        chain: list[Moments] = []
+        due, spent, newest = 0, 0.0, 0.0
+        for first, runs, packed, checksum, seconds, finished in blocks:
+            if first != due:
+                continue  # a shorter version of a block that we have, or one after a hole
+            moments = _unpacked(packed, checksum, runs, rounds.size, expected.size)
+            if moments is None:
+                continue
+            chain.append(moments)
+            due, spent, newest = due + runs, spent + seconds, max(newest, finished)
+        if not chain:
+            return None
+        result = PolicyResult.of(
+            reduce(Moments.merged, chain), policy, label, engine, horizon, rounds, spent
+        )
+        return Stored(result, problem, expected, noise, sigma, int(seed), version, newest)
+
+
+def together(found: list[Stored]) -> list[SimulationResult]:
+    """Return simulations as `simulate` returns them: policies on the same problem together."""
+    groups: dict[tuple[object, ...], list[Stored]] = {}
+    for one in found:
+        place = (one.problem, one.noise, one.sigma, one.seed, one.result.horizon)
+        groups.setdefault((*place, one.means.tobytes()), []).append(one)
+    return [
+        SimulationResult(
+            [one.result for one in group],
+            group[0].problem,
+            group[0].means,
+            group[0].noise,
+            group[0].sigma,
+            group[0].seed,
+            group[0].version,
+        )
+        for group in groups.values()
+    ]
+
+
+def listing(found: list[Stored]) -> str:
+    """Return simulations as text: a line for each."""
+    rows = [
+        ("policy", "problem", "horizon", "seed", "runs", "mean regret", "± 2 s.e.", "engine", "age")
+    ]
+    for one in found:
+        result = one.result
+        rows.append(
+            (
+                result.label,
+                one.problem if one.noise == "gaussian" else f"{one.problem} ({one.noise})",
+                f"{result.horizon:,}",
+                str(one.seed),
+                f"{result.runs:,}",
+                *with_bar(result.mean_regret, 2 * float(result.stderr[-1])),
+                result.engine,
+                _age(time.time() - one.finished),
+            )
+        )
+    return table(rows, left=(0, 1, 6, 7)) if found else "nothing yet"
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
+    """Write the regret of simulations at their checkpoints to a CSV file."""
+    rows = [row for result in together(found) for row in result.rows()]
+    write_rows(rows, path)
+
+
+def _packed(moments: Moments) -> bytes:
+    """Return moments as bytes: regrets are multiples of few gaps, which compress well."""
+    parts = (moments.mean, moments.squares, moments.pulls, moments.sample)
+    return zlib.compress(b"".join(part.astype("<f8").tobytes() for part in parts), 1)
+
+
+def _unpacked(
+    packed: bytes, checksum: int, runs: int, checkpoints: int, arms: int
+) -> Moments | None:
+    """Return the moments that `_packed` wrote, or None if they are not whole."""
+    if zlib.crc32(packed) != checksum:
+        return None
+    numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
+    if numbers.size < 2 * checkpoints + arms:
+        return None
+    mean, squares, pulls, sample = np.split(numbers, np.cumsum([checkpoints, checkpoints, arms]))
+    return Moments(runs, mean, squares, pulls, sample)

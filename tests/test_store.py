@@ -1,0 +1,449 @@
+"""Stores: what is finished is never lost, never counted twice, and never changes a bit."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ocucb
+from ocucb import blocks, engine
+from ocucb.blocks import Specification
+from ocucb.cli import app
+from ocucb.store import Store, StoreError
+from test_simulation import same
+
+DATA = Path(__file__).parent / "data" / "numerics.json"
+PROBLEM = ocucb.gap(2, 0.3)
+CALL = {"policies": "ocucb", "problem": PROBLEM, "horizon": 2000, "rng": 1}
+
+
+def specification(**change) -> Specification:
+    facts = {
+        "policy": ocucb.OCUCB(),
+        "problem": PROBLEM,
+        "horizon": 2000,
+        "checkpoints": np.array([2000]),
+        "seed": 1,
+        "engine": "skip",
+        **change,
+    }
+    return Specification(**facts)
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """The blocks that are really played, as pairs of first run and number of runs."""
+    seen = []
+    original = Specification.play
+
+    def play(self, first, runs):
+        seen.append((first, runs))
+        return original(self, first, runs)
+
+    monkeypatch.setattr(Specification, "play", play)
+    return seen
+
+
+def test_it_goes_on_where_it_was(tmp_path, played):
+    path = tmp_path / "results.db"
+    ocucb.simulate(**CALL, runs=1024, store=path)
+    assert sum(runs for _, runs in played) == 1024
+    more = ocucb.simulate(**CALL, runs=5000, store=path)
+    assert sum(runs for _, runs in played) == 5000, "old runs were played again"
+    assert same(more, ocucb.simulate(**CALL, runs=5000))
+    del played[:]
+    again = ocucb.simulate(**CALL, runs=5000, store=path)
+    assert not played
+    assert same(more, again)
+    fewer = ocucb.simulate(**CALL, runs=1000, store=path)
+    assert sum(runs for _, runs in played) < 128  # the end of a block that was larger
+    assert same(fewer, ocucb.simulate(**CALL, runs=1000))
+    assert not list(tmp_path.glob("*-wal")), "a closed store is one file"
+
+
+def test_simulations_in_one_file_do_not_disturb_each_other(tmp_path, played):
+    path = tmp_path / "results.db"
+    calls = [
+        {**CALL, "runs": 300},
+        {**CALL, "policies": "ocucb:alpha=2", "runs": 300},
+        {**CALL, "horizon": 1000, "runs": 300},
+        {**CALL, "rng": 2**80, "runs": 300},
+    ]
+    first = [ocucb.simulate(**call, store=path) for call in calls]
+    assert sum(runs for _, runs in played) == 1200
+    assert all(
+        same(one, ocucb.simulate(**call, store=path))
+        for one, call in zip(first, calls, strict=True)
+    )
+    assert sum(runs for _, runs in played) == 1200
+    with Store(path, read_only=True) as store:
+        assert [(one.result.runs, one.seed) for one in store.contents()] == [
+            (300, 1), (300, 1), (300, 1), (300, 2**80),
+        ]  # fmt: skip
+
+
+def test_identity_covers_what_changes_the_numbers(monkeypatch):
+    def bonus(constant):
+        def mine(pulls, t, horizon, arms):
+            return sqrt(constant / pulls * log(horizon))
+
+        return ocucb.index_policy(mine)()
+
+    def louder(mean, scale, stream):
+        return mean + scale
+
+    def softer(mean, scale, stream):
+        return mean - scale
+
+    softer.__name__ = "louder"
+    plain = specification()
+    others = [
+        specification(policy=ocucb.OCUCB(alpha=2)),
+        specification(policy=ocucb.MOSS()),
+        specification(problem=ocucb.gap(2, 0.31)),
+        specification(problem=ocucb.gap(3, 0.3)),
+        specification(problem=ocucb.gap(2, 0.3, sigma=2)),
+        specification(problem=ocucb.uniform_rewards(PROBLEM.means)),
+        specification(problem=ocucb.custom_rewards(louder, [0, -0.3], 1.0)),
+        specification(problem=ocucb.custom_rewards(softer, [0, -0.3], 1.0)),
+        specification(horizon=2001, checkpoints=np.array([2001])),
+        specification(checkpoints=np.array([10, 2000])),
+        specification(seed=2),
+        specification(engine="step"),
+        specification(policy=bonus(1.0)),
+        specification(policy=bonus(2.0)),
+    ]
+    names = {one.identity for one in (plain, *others)}
+    assert len(names) == 1 + len(others)
+    monkeypatch.setattr(blocks, "NUMERICS", engine.NUMERICS + 1)
+    assert specification().identity not in names
+
+
+def test_identity_covers_nothing_else():
+    def first(pulls, t, horizon, arms):
+        """Said in one way."""
+        return sqrt(2.0 / pulls)
+
+    def again(pulls, t, horizon, arms):
+        # said in another
+        return sqrt(2.0 / pulls)
+
+    again.__name__ = "first"
+    assert specification().identity == specification().identity
+    named = ocucb.gaussian([0, -0.3])
+    assert named.name != PROBLEM.name
+    assert specification(problem=named).identity == specification().identity
+    mine = [ocucb.index_policy(one)() for one in (first, again)]
+    assert len({specification(policy=one).identity for one in mine}) == 1
+
+
+def test_numbers_are_those_of_this_numerical_version():
+    """When this fails on purpose, raise `engine.NUMERICS`: old stores hold other numbers.
+
+    Then write the new ones with ``python tests/test_store.py``.
+    """
+    known = json.loads(DATA.read_text())
+    assert known["numerics"] == engine.NUMERICS
+    for name, (mean, error) in numbers().items():
+        assert known["numbers"][name] == pytest.approx([mean, error], rel=1e-9), name
+
+
+def numbers() -> dict[str, list[float]]:
+    from ocucb.policies import FAMILIES
+
+    found = {}
+    for name, family in FAMILIES.items():
+        for problem in (ocucb.gap(4, 0.5), ocucb.bernoulli([0.6, 0.4, 0.3])):
+            if family.rewards in (None, problem.noise.name):
+                for which in ("step", "skip") if problem.noise.name == "gaussian" else ("step",):
+                    if which == "skip" and family.kind == "choice":
+                        continue
+                    one = ocucb.simulate(name, problem, 400, 700, rng=3, engine=which)[0]
+                    mean, error = one.mean_regret, float(one.stderr[-1])
+                    found[f"{name} {problem.noise.name} {which}"] = [mean, error]
+    return found
+
+
+def background(target, *args):
+    """Start a process that has everything compiled already."""
+    process = multiprocessing.get_context("fork").Process(target=target, args=args)
+    process.start()
+    return process
+
+
+def test_kill_at_any_moment(tmp_path):
+    """Twenty processes are killed in the middle, at random; the last one finishes their work."""
+    path = tmp_path / "results.db"
+    call = {**CALL, "horizon": 20_000, "engine": "step", "runs": 6000}
+    expected = ocucb.simulate(**call)
+    dice = random.Random(1)
+    held = []
+    for _ in range(20):
+        child = background(lambda: ocucb.simulate(**call, store=path, workers=2))
+        time.sleep(dice.uniform(0.05, 0.5))
+        child.kill()
+        child.join()
+        if path.exists() and path.stat().st_size:
+            with Store(path) as store:
+                held.append(sum(one.result.runs for one in store.contents()))
+    assert held == sorted(held), "committed runs were lost"
+    assert held[-1] > 0, "nothing was ever committed: kill later"
+    assert same(expected, ocucb.simulate(**call, store=path))
+    with Store(path) as store:
+        assert [one.result.runs for one in store.contents()] == [6000]
+
+
+def test_several_processes_on_one_new_store(tmp_path):
+    """Six processes start at once, on three simulations; nothing is counted twice."""
+    path = tmp_path / "results.db"
+    calls = [{**CALL, "runs": 3000, "rng": seed} for seed in (1, 2, 3)] * 2
+    expected = [ocucb.simulate(**call) for call in calls]
+    children = [background(lambda call=call: ocucb.simulate(**call, store=path)) for call in calls]
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0] * 6
+    with Store(path) as store:
+        found = store.contents()
+    assert sorted((one.seed, one.result.runs) for one in found) == [(1, 3000), (2, 3000), (3, 3000)]
+    for one in found:
+        assert (one.result.regret == expected[one.seed - 1][0].regret).all()
+
+
+def run_with_folder(folder, mount: str, script: str):
+    """Run Python in a private view of the file system, in which `folder` is mounted anew."""
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare(1) of Linux to mount a small or read-only file system")
+    command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "{sys.executable}" -c "$1"']
+    command += ["sh", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    if "mount:" in done.stderr or "unshare:" in done.stderr:
+        pytest.skip(f"needs the right to mount file systems: {done.stderr.strip()}")
+    return done
+
+
+def test_full_disk(tmp_path):
+    script = """
+import ocucb
+call = dict(policies=["ocucb:alpha=2", "ocucb"], problem=ocucb.gap(2, 0.3), horizon=2000, rng=1)
+kept = ocucb.simulate(**call, runs=1024, store="results.db")
+try:
+    ocucb.simulate(**call, runs=400_000, store="results.db")
+except ocucb.StoreError as error:
+    print(error)
+with ocucb.Store("results.db", read_only=True) as store:
+    found = store.contents()
+print([one.result.runs >= 1024 for one in found])
+again = ocucb.simulate(**call, runs=1024, store="results.db")
+print([bool((a.regret == b.regret).all()) for a, b in zip(kept, again)])
+"""
+    done = run_with_folder(tmp_path, "mount -t tmpfs -o size=400k none . && cd $PWD", script)
+    said, held, right = done.stdout.splitlines(), "[True, True]", "[True, True]"
+    assert said[0].startswith("results.db cannot grow (database or disk is full)"), done.stderr
+    assert "make room on the disk and run again" in said[0]
+    assert said[1:] == [held, right]
+
+
+def test_read_only(tmp_path):
+    path = tmp_path / "results.db"
+    ocucb.simulate(**CALL, runs=500, store=path)
+    before = path.read_bytes()
+    script = """
+import ocucb
+try:
+    ocucb.simulate("ocucb", ocucb.gap(2, 0.3), 2000, 600, rng=1, store="results.db")
+except ocucb.StoreError as error:
+    print(error)
+with ocucb.Store("results.db", read_only=True) as store:
+    print([one.result.runs for one in store.contents()])
+"""
+    mount = "mount --bind . . && mount -o remount,ro,bind . && cd $PWD"
+    done = run_with_folder(tmp_path, mount, script)
+    said = done.stdout.splitlines()
+    assert said[0].startswith("results.db cannot be written"), done.stderr
+    assert "choose another file or change its permissions" in said[0]
+    assert said[1] == "[500]"
+    assert path.read_bytes() == before
+
+
+def test_locked_for_long(tmp_path, monkeypatch):
+    path = tmp_path / "results.db"
+    ocucb.simulate(**CALL, runs=100, store=path)
+    monkeypatch.setattr("ocucb.store._PATIENCE", 0.2)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("begin immediate")
+    with pytest.raises(StoreError, match="locked by another process"):
+        ocucb.simulate(**CALL, runs=200, store=path)
+    other.execute("rollback")
+    other.close()
+    assert ocucb.simulate(**CALL, runs=200, store=path)[0].runs == 200
+
+
+def foreign(path):
+    path.write_text("policy,regret\nucb,3\n")
+
+
+def beginning_lost(path):
+    whole = path.read_bytes()
+    path.write_bytes(b"\0" * 100 + whole[100:])
+
+
+def torn(path):
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def overwritten(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + random.Random(1).randbytes(len(whole) - 4096))
+
+
+def of_another_program(path):
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("pragma application_id = 7")
+        database.execute("create table friends (name)")
+    database.close()
+
+
+def plain_database(path):
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("create table friends (name)")
+    database.close()
+
+
+def newer(path):
+    with sqlite3.connect(path) as database:
+        database.execute("pragma user_version = 99")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (foreign, "is no store of ocucb"),
+        (beginning_lost, "is no store of ocucb, or its beginning is damaged"),
+        (torn, "is damaged .* move it away and run again, or rescue"),
+        (overwritten, "is damaged .* move it away and run again, or rescue"),
+        (of_another_program, "is a database of another program"),
+        (plain_database, "is a database of another program"),
+        (newer, "made by a newer ocucb .format 99, and this one knows 1"),
+    ],
+)
+def test_what_is_no_store_is_left_alone(tmp_path, harm, words):
+    path = tmp_path / "results.db"
+    ocucb.simulate(**CALL, runs=3000, store=path)
+    harm(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=words):
+        ocucb.simulate(**CALL, runs=5000, store=path)
+    with pytest.raises(StoreError, match=words), Store(path, read_only=True) as store:
+        store.contents()
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_block_is_played_again(tmp_path, played):
+    path = tmp_path / "results.db"
+    ocucb.simulate(**CALL, runs=1024, store=path)
+    with sqlite3.connect(path) as database:
+        database.execute("update blocks set moments = zeroblob(length(moments)) where first = 128")
+    database.close()
+    with Store(path) as store:
+        assert [one.result.runs for one in store.contents()] == [128]
+    del played[:]
+    with pytest.warns(UserWarning, match="a block of OCUCB is damaged and is played again"):
+        healed = ocucb.simulate(**CALL, runs=1024, store=path)
+    assert played == [(128, 64)]
+    assert same(healed, ocucb.simulate(**CALL, runs=1024))
+    with Store(path) as store:
+        assert [one.result.runs for one in store.contents()] == [1024]
+
+
+def test_wrong_places(tmp_path):
+    with pytest.raises(StoreError, match="is a folder"):
+        ocucb.simulate(**CALL, runs=10, store=tmp_path)
+    with pytest.raises(StoreError, match=r"the folder of .* does not exist"):
+        ocucb.simulate(**CALL, runs=10, store=tmp_path / "no" / "where.db")
+    with pytest.raises(StoreError, match="there is no store"):
+        Store(tmp_path / "nothing.db", read_only=True)
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    assert ocucb.simulate(**CALL, runs=10, store=empty)[0].runs == 10
+
+
+def test_interruption_commits_what_is_finished(tmp_path):
+    path = tmp_path / "results.db"
+    script = (
+        "import ocucb; ocucb.simulate('ucb', ocucb.gap(), 10_000, 10**6, rng=1, engine='step', "
+        f"store={str(path)!r})"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    with Store(path) as store:
+        (one,) = store.contents()
+    assert one.result.runs > 0
+    expected = ocucb.simulate("ucb", ocucb.gap(), 10_000, one.result.runs, rng=1, engine="step")
+    assert (expected[0].regret == one.result.regret).all()
+
+
+def command(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_command_line(tmp_path):
+    path = tmp_path / "results.db"
+    words = ["simulate", "-p", "ocucb", "-p", "ucb", "--means", "0,-0.3", "-n", "1e3", "--json"]
+    first = command(*words, "--runs", "200", "--store", path)
+    assert first.exit_code == 0, first.output
+    direct = command(*words, "--runs", "200", "--seed", "0")
+    assert [one["mean_regret"] for one in json.loads(first.stdout)] == [
+        one["mean_regret"] for one in json.loads(direct.stdout)
+    ]
+    command("simulate", "-p", "ucb", "--problem", "uniform:K=3", "-n", "100", "--store", path)
+    listed = command("results", path).stdout.splitlines()
+    assert len(listed) == 4
+    heads = "policy problem horizon seed runs mean regret ± 2 s.e. engine age"
+    assert listed[0].split() == heads.split()
+    assert listed[1].startswith("OCUCB")
+    assert " 200 " in listed[1]
+    assert "uniform:K=3" in listed[3]
+    one = json.loads(command("results", path, "--policy", "ocucb", "--json").stdout)
+    assert len(one) == 1
+    assert one[0]["mean_regret"] == json.loads(first.stdout)[0]["mean_regret"]
+    table, picture = tmp_path / "r.csv", tmp_path / "r.png"
+    drawn = command("results", path, "--problem", "means", "--csv", table, "--plot", picture)
+    assert drawn.exit_code == 0, drawn.output
+    rows = table.read_text().splitlines()
+    assert len(rows) > 40
+    assert not any("uniform" in row for row in rows)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert command("results", path, "--problem", "nowhere").stdout == "nothing yet\n"
+    failed = command("results", path, "--problem", "nowhere", "--plot", picture)
+    assert failed.exit_code == 2
+    assert "there are 0 problems to draw" in failed.output
+    failed = command("results", tmp_path / "none.db")
+    assert failed.exit_code == 1
+    assert failed.output.startswith("Error: there is no store")
+
+
+if __name__ == "__main__":
+    DATA.write_text(
+        json.dumps({"numerics": engine.NUMERICS, "numbers": numbers()}, indent=1) + "\n"
+    )
