@@ -10,16 +10,21 @@ taken. Nothing here is a test: it fails for no figure.
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import yardstick
+from distributed import Client, LocalCluster
 
+import ocucb
 from ocucb import gittins as gittins_tables
 from ocucb import parse_policy, parse_problem
 from ocucb.engine import engine_for, kernel_of
@@ -253,6 +258,56 @@ def choice() -> list[str]:
     return lines
 
 
+def workers() -> list[str]:
+    """Section: what blocks, store and progress cost, and what more workers bring."""
+    runs = 16_384
+    facts = {"horizon": 100_000, "engine": "step", "checkpoints": [], "rng": 1}
+    policy, problem = parse_policy("ocucb"), parse_problem("gap:K=2,gap=0.3")
+    bare = player(policy, problem, 100_000, "step")
+
+    def run(number: int, **more: object) -> float:
+        began = time.perf_counter()
+        ocucb.simulate(policy, problem, runs=number, **facts, **more)
+        return time.perf_counter() - began
+
+    run(1)
+    with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
+        kernel, whole = np.inf, np.inf
+        for i in range(3):
+            began = time.perf_counter()
+            bare(runs)
+            kernel = min(kernel, time.perf_counter() - began)
+            store = Path(folder) / f"{i}.db"
+            whole = min(whole, run(runs, workers=1, store=store, progress=True))
+    long = int(30.0 / whole * runs)
+    one = run(long, workers=1)
+    two = run(long, workers=2)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        executor = client.get_executor()
+        run(runs, executor=executor)  # workers load their compiled code
+        dask = run(long, executor=executor)
+    lines = [
+        "## Workers",
+        "",
+        "OCUCB step by step, K = 2, n = 10^5; two workers on two cores need both of them free.",
+        "",
+        "| what | seconds | figure |",
+        "|---|---|---|",
+        f"| kernel alone, {runs} runs | {kernel:.2f} | |",
+        f"| with blocks, store and progress | {whole:.2f} | {whole / kernel - 1:.1%} more |",
+        f"| one thread, {long} runs | {one:.1f} | |",
+        f"| two threads | {two:.1f} | {one / two:.2f} times as fast |",
+        f"| two Dask workers | {dask:.1f} | {one / dask:.2f} times as fast |",
+    ]
+    print("\n".join(lines), flush=True)
+    return lines
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -260,7 +315,24 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "growth": growth,
     "gittins": gittins,
     "choice": choice,
+    "workers": workers,
 }
+
+
+HEAD = """# Speed
+
+Measured by `make bench`: effective pulls per second on one core, and their ratio to the
+yardstick of the same policy (`bench/yardstick.py`) in the same run."""
+
+
+def _mark(name: str) -> str:
+    return f"<!-- {name} -->\n"
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Return what the table holds: sections that are not measured now stay as they are."""
+    found = re.split(r"<!-- (\w+) -->\n", text)
+    return {name: body.strip() for name, body in zip(found[1::2], found[2::2], strict=True)}
 
 
 def main() -> None:
@@ -269,16 +341,11 @@ def main() -> None:
     for name in names:
         if name not in SECTIONS:
             sys.exit(f"unknown section {name!r}; choose from {', '.join(SECTIONS)}.")
-    lines = [
-        "# Speed",
-        "",
-        "Measured by `make bench`: effective pulls per second on one core, and their ratio to the",
-        "yardstick of the same policy (`bench/yardstick.py`) in the same run.",
-        "",
-    ]
+    known = _sections(TABLE.read_text()) if TABLE.exists() else {}
     for name in names:
-        lines += [*SECTIONS[name](), ""]
-        TABLE.write_text("\n".join(lines))
+        known[name] = "\n".join(SECTIONS[name]())
+        parts = [_mark(name) + known[name] for name in SECTIONS if name in known]
+        TABLE.write_text("\n\n".join([HEAD, *parts]) + "\n")
     print(f"written to {TABLE}")
 
 
