@@ -450,23 +450,81 @@ def gittins(
 @app.command()
 @_plainly
 def reproduce(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures and data.")] = Path(
-        "reproduction"
-    ),
-    runs: Annotated[str, typer.Option("--runs", metavar="N", help="Runs for each point.")] = "2000",
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...",
+            help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha) or figures (teaser, fig1 ... "
+            "fig4, fig-psi, fig-alpha). Default: all.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for data, figures and the page.")
+    ] = Path("reproduction"),
+    runs: Annotated[
+        str | None, typer.Option("--runs", "-r", metavar="N", help="Runs for each point.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Runs as a share of the paper's: 0.1")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's own number of runs in every panel: hours.")
+    ] = False,
     seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
+    moss_constant: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author ran 4.")
+    ] = "2",
+    workers: Annotated[
+        str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Play on a Dask cluster.")
+    ] = None,
 ) -> None:
-    """Redraw the paper's comparison of regret against the gap (n = 10^4, K = 2).
+    """Redraw every figure of the paper and check every claim of its text.
 
-    **Example**
+    Writes a CSV for each panel, a PDF, SVG and PNG for each figure, claims.csv, and index.html, a
+    page with all of it. Stop it at any moment: the same command goes on where it was, and with
+    more runs it adds to those that are finished.
 
-    `ocucb reproduce --runs 500 --out reproduction`
+    **Examples**
+
+    `ocucb reproduce`
+
+    `ocucb reproduce fig2 exp10 --scale 0.01 --out reproduction`
     """
-    from ._text import to_count
+    from ._text import to_count, to_number
     from .paper import reproduce as redraw
+    from .simulation import to_workers
 
-    for path in redraw(out, to_count(runs, "runs"), to_count(seed, "seed", least=0)):
-        print(path)
+    if sum((runs is not None, scale is not None, full)) > 1:
+        raise ValueError("give only one of --runs, --scale and --full.")
+    share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
+    if share is not None and not 0.0 < share < 1e6:
+        raise ValueError(f"--scale must be greater than 0, got {scale}.")
+    threads = to_workers(None if workers is None else to_count(workers, "workers"))
+    try:
+        done = redraw(
+            parts or [],
+            out,
+            runs=None if runs is None else to_count(runs, "runs"),
+            scale=share,
+            seed=to_count(seed, "seed", least=0),
+            moss_constant=to_number(moss_constant, "--moss-constant"),
+            workers=threads,
+            executor=None if dask is None else _cluster(dask),
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    except KeyboardInterrupt:
+        print(
+            f"Stopped: what is finished is kept in {out}; the same command goes on.",
+            file=sys.stderr,
+        )
+        os._exit(130)
+    for one in done.findings:
+        print(f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.sentence}")
+    print(done.full)
+    print(done.files[-1])
 
 
 def main() -> None:

@@ -90,16 +90,9 @@ class Job:
             return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
         guess = runs * (self.bar / (self.precision * mean)) ** 2
         # relative errors of the variance (from the fourth moment) and of the squared mean
-        doubt = math.sqrt((_kurtosis(self.merged) - 1.0) / runs + (self.bar / mean) ** 2)
+        doubt = math.sqrt((self.merged.kurtosis - 1.0) / runs + (self.bar / mean) ** 2)
         low, high = guess / (1.0 + 2.0 * doubt), guess * (1.0 + 2.0 * doubt)
         return min(max(low, runs), self.runs), min(max(high, runs), self.runs)
-
-
-def _kurtosis(moments: Moments) -> float:
-    """Return the fourth central moment over the squared variance, from the runs that were kept."""
-    deviation = (moments.sample - moments.sample.mean()) ** 2
-    variance = float(deviation.mean())
-    return float((deviation**2).mean()) / variance**2 if variance > 0.0 else 1.0
 
 
 @dataclass

@@ -57,6 +57,13 @@ class Moments:
             len(regret), mean, squares, pulls.mean(axis=0), regret[:, -1][:sample].copy()
         )
 
+    @property
+    def kurtosis(self) -> float:
+        """Fourth central moment over the squared variance, of the runs that were kept."""
+        squares = (self.sample - self.sample.mean()) ** 2
+        variance = float(squares.mean())
+        return float((squares**2).mean()) / variance**2 if variance > 0.0 else 1.0
+
     def merged(self, later: Moments) -> Moments:
         """Return the moments of both together (Chan, Golub and LeVeque 1979)."""
         runs = self.runs + later.runs

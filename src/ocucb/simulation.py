@@ -125,9 +125,7 @@ def simulate(
     runs = to_count(runs, "runs")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}.")
-    threads = cores() if workers is None else to_count(workers, "workers")
-    if threads > MOST_WORKERS:
-        raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
+    threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}; choose from {', '.join(ENGINES)}.")
@@ -238,6 +236,14 @@ def _players(policies: Any) -> list[Policy]:
             raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {one!r}.")
         players.append(one)
     return players
+
+
+def to_workers(given: Any) -> int:
+    """Return a number of workers: all cores where none is given."""
+    threads = cores() if given is None else to_count(given, "workers")
+    if threads > MOST_WORKERS:
+        raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
+    return threads
 
 
 def _precision(given: Any) -> float:

@@ -1,0 +1,395 @@
+"""What the paper says about its experiments, each sentence as a number with an error.
+
+A claim is turned into statistics, each of which is compared with a threshold: it holds when the
+number is on the right side by two standard errors, does not hold when it is on the wrong side by as
+much, and is not decided otherwise. What "competitive" or "weak" is to mean is our choice; it was
+made before looking at the outcome and stands in the table.
+
+Curves are compared in stretches of neighbouring points, whose regrets are added up: single points
+of a short run are noisy, and the worst of a hundred noisy ratios says little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from .run import Point
+
+COMPETITIVE = 1.5  # times the regret of the best: within this a policy is competitive
+EXCELLENT = 1.25
+VISIBLE = 0.05  # of the axis: curves that are closer cannot be told apart by eye
+WEAK = 0.10  # relative change of regret when a parameter is doubled
+
+HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "not decided at this N", "not run"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with its standard error, and where it was found."""
+
+    value: float
+    error: float
+    where: str = ""
+
+    def __sub__(self, other: Number) -> Number:
+        return Number(self.value - other.value, math.hypot(self.error, other.error), self.where)
+
+    def __truediv__(self, other: Number) -> Number:
+        ratio = self.value / other.value
+        spread = math.hypot(self.error / self.value, self.error and other.error / other.value)
+        return Number(ratio, abs(ratio) * spread, self.where)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A part of a claim: a statistic, and the side of a threshold on which it should be."""
+
+    words: str
+    number: Number
+    threshold: float
+    below: bool
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, two standard errors being the margin."""
+        distance = self.number.value - self.threshold
+        if self.below:
+            distance = -distance
+        margin = 2.0 * self.number.error
+        if not math.isfinite(margin):
+            return OPEN
+        return HOLDS if distance >= margin else FAILS if distance < -margin else OPEN
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper.
+
+    Attributes
+    ----------
+    number : int
+    sentence : str
+        What it says, in short.
+    panels : tuple of str
+        The panels that it speaks about.
+    check : callable
+        Turns the curves of those panels into tests.
+    """
+
+    number: int
+    sentence: str
+    panels: tuple[str, ...]
+    check: Callable[[Curves], list[Test]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what became of it."""
+
+    claim: Claim
+    tests: list[Test]
+
+    @property
+    def verdict(self) -> str:
+        """One word for the whole claim: it holds when all of its parts do."""
+        if not self.tests:
+            return MISSING
+        verdicts = {test.verdict for test in self.tests}
+        return FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+
+
+class Curves:
+    """The measured curves of some panels: regret in stretches of neighbouring points."""
+
+    def __init__(self, points: Iterable[Point]) -> None:
+        self._points: dict[str, dict[str, list[Point]]] = {}
+        for point in points:
+            self._points.setdefault(point.panel, {}).setdefault(point.line, []).append(point)
+
+    def lines(self, panel: str) -> list[str]:
+        """Return the names of a panel's lines."""
+        return list(self._points[panel])
+
+    def points(self, panel: str, line: str) -> list[Point]:
+        """Return the points of a line, in the order of x."""
+        return self._points[panel][line]
+
+    def stretches(self, panel: str, line: str) -> list[Number]:
+        """Return the mean regret of a line over stretches of its points, twenty or fewer."""
+        points = self.points(panel, line)
+        size = max(1, len(points) // 20)
+        return [_mean(points[i : i + size]) for i in range(0, len(points), size)]
+
+    def between(self, panel: str, line: str, low: float, high: float) -> Number:
+        """Return the mean regret over the points from x = low to high."""
+        return _mean([one for one in self.points(panel, line) if low <= one.x <= high])
+
+    def worst_factor(self, panel: str, line: str, rivals: Sequence[str] | None = None) -> Number:
+        """Return the largest ratio of a line to the best of all lines, over the stretches."""
+        among = self.lines(panel) if rivals is None else [*rivals, line]
+        every = {name: self.stretches(panel, name) for name in among}
+        ratios = []
+        for i, mine in enumerate(every[line]):
+            best = min((every[name][i] for name in among), key=lambda one: one.value)
+            ratios.append(Number(1.0, 0.0, mine.where) if best is mine else mine / best)
+        return max(ratios, key=lambda one: one.value)
+
+    def best_factor(self, panel: str, line: str) -> Number:
+        """Return the smallest ratio of a line to the best of the others, over the stretches."""
+        others = [self.stretches(panel, name) for name in self.lines(panel) if name != line]
+        ratios = [
+            mine / min((rival[i] for rival in others), key=lambda one: one.value)
+            for i, mine in enumerate(self.stretches(panel, line))
+        ]
+        # smallest beyond doubt: a ratio that is small by chance has a large error
+        return min(ratios, key=lambda one: one.value + 2.0 * one.error)
+
+    def largest(self, panel: str) -> float:
+        """Return the largest regret in a panel: the height of its axis."""
+        return max(one.mean for name in self.lines(panel) for one in self.points(panel, name))
+
+
+def _mean(points: Sequence[Point]) -> Number:
+    where = f"{points[0].panel} at {points[0].x:g}"
+    if len(points) > 1:
+        where += f" to {points[-1].x:g}"
+    value = sum(one.mean for one in points) / len(points)
+    error = math.sqrt(sum(one.stderr**2 for one in points)) / len(points)
+    return Number(value, error, where)
+
+
+def _worst(numbers: Iterable[Number]) -> Number:
+    return max(numbers, key=lambda one: one.value)
+
+
+COMPARISON = ("exp1", "exp2", "exp8", "exp9")
+SENSITIVITY = ("exp4", "exp5", "exp6", "exp7")
+UNIFORM = ("exp11", "exp12")
+
+
+def _alpha_is_robust(curves: Curves) -> list[Test]:
+    lines = curves.lines("exp4")
+    outer_low, two, three, outer_high = (
+        _worst(curves.worst_factor(panel, line) for panel in SENSITIVITY) for line in lines
+    )
+    outer = min(outer_low, outer_high, key=lambda one: one.value)
+    tests = [
+        Test(
+            f"worst factor to the best α, over all four panels, for {line} less that of the "
+            f"better of {lines[0]} and {lines[3]}",
+            inner - outer,
+            0.0,
+            True,
+        )
+        for line, inner in ((lines[1], two), (lines[2], three))
+    ]
+    for panel in ("exp6", "exp7"):
+        ratio = curves.between(panel, lines[3], 5000, 5000) / curves.between(
+            panel, lines[0], 5000, 5000
+        )
+        tests.append(
+            Test(f"regret with α = 6 over that with α = 1 at n = 5000 ({panel})", ratio, 1.0, True)
+        )
+    for panel in ("exp4", "exp5"):
+        ratio = curves.between(panel, lines[1], 1.5, 2) / curves.between(panel, lines[3], 1.5, 2)
+        tests.append(
+            Test(f"regret with α = 2 over that with α = 6 at Δ ≥ 1.5 ({panel})", ratio, 1.0, True)
+        )
+    return tests
+
+
+def _psi_is_weak(curves: Curves) -> list[Test]:
+    tests = []
+    for line in curves.lines("psi"):
+        change = curves.between("psi", line, 4, 4) / curves.between("psi", line, 2, 2)
+        tests.append(
+            Test(
+                f"relative change of regret when ψ goes from 2 to 4 ({line})",
+                Number(abs(change.value - 1.0), change.error, change.where),
+                WEAK,
+                True,
+            )
+        )
+    return tests
+
+
+def _ocucb_is_competitive(curves: Curves) -> list[Test]:
+    worst = _worst(curves.worst_factor(panel, "OCUCB") for panel in (*COMPARISON, *UNIFORM))
+    best = min(
+        (curves.best_factor(panel, "OCUCB") for panel in (*COMPARISON, *UNIFORM)),
+        key=lambda one: one.value + 2.0 * one.error,
+    )
+    return [
+        Test("worst factor to the best policy of the panel", worst, COMPETITIVE, True),
+        Test("smallest factor to the best of the others", best, 1.0, True),
+    ]
+
+
+def _gittins_wins(curves: Curves) -> list[Test]:
+    tests = []
+    for panel in ("exp1", "exp2"):
+        mine = curves.between(panel, "Gittins", 0, 1)
+        others = [curves.between(panel, name, 0, 1) for name in curves.lines(panel)]
+        best = min((one for one in others if one != mine), key=lambda one: one.value)
+        tests.append(
+            Test(
+                f"mean regret over Δ, over that of the best other policy ({panel})",
+                mine / best,
+                1.0,
+                True,
+            )
+        )
+    return tests
+
+
+def _moss_is_competitive(curves: Curves) -> list[Test]:
+    worst = _worst(curves.worst_factor(panel, "MOSS") for panel in COMPARISON)
+    return [Test("worst factor to the best policy of the panel", worst, COMPETITIVE, True)]
+
+
+def _thompson_is_aocucb(curves: Curves) -> list[Test]:
+    tests = []
+    for panel in (*COMPARISON, *UNIFORM):
+        height = curves.largest(panel)
+        pairs = zip(
+            curves.stretches(panel, "Thompson sampling"),
+            curves.stretches(panel, "AOCUCB"),
+            strict=True,
+        )
+        gaps = [a - b for a, b in pairs]
+        widest = max(gaps, key=lambda one: abs(one.value))
+        share = Number(abs(widest.value) / height, widest.error / height, widest.where)
+        tests.append(
+            Test(f"largest distance as a share of the axis ({panel})", share, VISIBLE, True)
+        )
+    return tests
+
+
+def _moss_explodes(curves: Curves) -> list[Test]:
+    moss = next(name for name in curves.lines("exp10") if name.startswith("MOSS"))
+
+    def factor(low: float, high: float) -> Number:
+        return curves.between("exp10", moss, low, high) / curves.between(
+            "exp10", "OCUCB", low, high
+        )
+
+    def power(line: str) -> Number:
+        growth = curves.between("exp10", line, 2500, 2500) / curves.between(
+            "exp10", line, 1000, 1000
+        )
+        scale = math.log(2.5)
+        return Number(math.log(growth.value) / scale, growth.error / growth.value / scale)
+
+    return [
+        Test("regret of MOSS over that of OCUCB at K = 2500", factor(2500, 2500), 1.5, False),
+        Test(
+            "power of K with which MOSS's regret grows from K = 1000 to 2500, less OCUCB's",
+            power(moss) - power("OCUCB"),
+            0.0,
+            False,
+        ),
+        Test("regret of MOSS over that of OCUCB for K ≤ 100", factor(0, 100), EXCELLENT, True),
+    ]
+
+
+def _two_lead(curves: Curves) -> list[Test]:
+    tests = []
+    for panel in UNIFORM:
+        level = {name: curves.between(panel, name, 1e4, 1e5) for name in curves.lines(panel)}
+        second = max(level["OCUCB"], level["MOSS"], key=lambda one: one.value)
+        third = min(
+            (one for name, one in level.items() if name not in ("OCUCB", "MOSS")),
+            key=lambda one: one.value,
+        )
+        words = f"the worse of OCUCB and MOSS over the best of the others, n ≥ 10^4 ({panel})"
+        tests.append(Test(words, second / third, 1.0, True))
+        best = min(level["OCUCB"], level["MOSS"], key=lambda one: one.value)
+        words = f"UCB over the better of OCUCB and MOSS, n ≥ 10^4 ({panel})"
+        tests.append(Test(words, level["UCB"] / best, EXCELLENT, False))
+    return tests
+
+
+def _three_is_excellent(curves: Curves) -> list[Test]:
+    alpha = _worst(curves.worst_factor(panel, "OCUCB") for panel in SENSITIVITY)
+    rivals = _worst(curves.worst_factor(panel, "OCUCB") for panel in (*COMPARISON, *UNIFORM))
+    return [
+        Test("worst factor of α = 3 to the best α", alpha, EXCELLENT, True),
+        Test("worst factor of α = 3 to the best policy", rivals, EXCELLENT, True),
+    ]
+
+
+def _spread_falls(curves: Curves) -> list[Test]:
+    tests = []
+    for panel, low, high, symbol in (("psi", 2.0, 16.0, "ψ"), ("alpha", 2.0, 8.0, "α")):
+        for line in curves.lines(panel):
+            at = {one.x: one for one in curves.points(panel, line)}
+            less, more = (
+                Number(at[x].deviation, at[x].deviation_error, f"{panel} at {x:g}")
+                for x in (low, high)
+            )
+            words = f"standard deviation at {symbol} = {high:g} over that at {low:g} ({line})"
+            tests.append(Test(words, more / less, 1.0, True))
+    return tests
+
+
+CLAIMS = (
+    Claim(
+        1,
+        "α between 2 and 3 is reasonable in all regimes; large α is better when n is small, small "
+        "α when Δ is large.",
+        SENSITIVITY,
+        _alpha_is_robust,
+    ),
+    Claim(2, "The dependence on ψ is very weak.", ("psi",), _psi_is_weak),
+    Claim(
+        3,
+        "OCUCB is always competitive with the best and sometimes significantly better.",
+        (*COMPARISON, *UNIFORM),
+        _ocucb_is_competitive,
+    ),
+    Claim(4, "Gittins is arguably the winner for small horizons.", ("exp1", "exp2"), _gittins_wins),
+    Claim(5, "MOSS is competitive too.", COMPARISON, _moss_is_competitive),
+    Claim(
+        6,
+        "Thompson sampling and AOCUCB are almost indistinguishable.",
+        (*COMPARISON, *UNIFORM),
+        _thompson_is_aocucb,
+    ),
+    Claim(
+        7,
+        "The regret of MOSS explodes for large K and OCUCB's does not; it is serious only when K "
+        "is unreasonably large.",
+        ("exp10",),
+        _moss_explodes,
+    ),
+    Claim(
+        8,
+        "With uniformly distributed arms OCUCB and MOSS lead, and UCB is significantly worse.",
+        UNIFORM,
+        _two_lead,
+    ),
+    Claim(
+        9,
+        "α = 3 leads to consistently excellent performance.",
+        (*SENSITIVITY, *COMPARISON, *UNIFORM),
+        _three_is_excellent,
+    ),
+    Claim(
+        10,
+        "Increasing ψ or α decreases the variance of OCUCB's regret.",
+        ("psi", "alpha"),
+        _spread_falls,
+    ),
+)
+
+
+def judge(points: Sequence[Point]) -> list[Finding]:
+    """Check every claim whose panels were measured."""
+    curves = Curves(points)
+    there = {point.panel for point in points}
+    return [
+        Finding(claim, claim.check(curves) if there.issuperset(claim.panels) else [])
+        for claim in CLAIMS
+    ]

@@ -1,0 +1,189 @@
+"""Measure the points of panels: estimate the time, play them, keep what is finished."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..blocks import Block, Specification
+from ..conduct import Job, conduct
+from ..engine import engine_for
+from ..results import QUANTILES, PolicyResult
+from ..store import Store
+from .panels import Line, Panel
+from .progress import Display
+
+_PILOTS = 5  # points on each line at which the time of a run is measured beforehand
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured at one x of one line of a panel.
+
+    Attributes
+    ----------
+    panel, line : str
+    x : float
+    policy, problem, engine : str
+    horizon, runs : int
+    mean, stderr : float
+        Mean regret at the horizon and its standard error.
+    deviation, deviation_error : float
+        Standard deviation of the regret, and its standard error.
+    quantiles : tuple of float
+        At the levels `QUANTILES`.
+    seconds : float
+        Time spent on it, added up over workers.
+    """
+
+    panel: str
+    line: str
+    x: float
+    policy: str
+    problem: str
+    engine: str
+    horizon: int
+    runs: int
+    mean: float
+    stderr: float
+    deviation: float
+    deviation_error: float
+    quantiles: tuple[float, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """A point that is to be measured."""
+
+    panel: Panel
+    line: Line
+    x: float
+    runs: int
+    seed: int
+
+    def specification(self) -> Specification:
+        """Return what is to be played."""
+        policy, problem, horizon = self.line.at(self.x)
+        engine = engine_for(policy.family, problem, horizon, "auto")
+        return Specification(policy, problem, horizon, np.array([horizon]), self.seed, engine)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What tasks are measured with."""
+
+    threads: int
+    executor: Executor | None
+    store: Store
+    display: Display
+
+    def conduct(
+        self, jobs: Iterable[Job], watch: Callable[[Job, Block], None] | None = None
+    ) -> Iterator[Job]:
+        """Have jobs played."""
+        return conduct(
+            jobs, threads=self.threads, executor=self.executor, store=self.store, watch=watch
+        )
+
+
+def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[Task]:
+    """Return all points of some panels; `runs` says how many runs each panel gets."""
+    return [
+        Task(panel, line, x, runs[panel.name], seed)
+        for panel in panels
+        for line in panel.lines
+        for x in panel.xs
+    ]
+
+
+def estimate(tasks: Sequence[Task], means: Means) -> list[float]:
+    """Return the seconds that each point will take one worker.
+
+    The first block of a few points on each line is played (or found in the store), and the time of
+    a run in between is interpolated.
+    """
+    lines: dict[tuple[str, str], list[int]] = {}
+    for i, task in enumerate(tasks):
+        lines.setdefault((task.panel.name, task.line.label), []).append(i)
+    pilots = sorted(
+        {
+            numbers[round(j)]
+            for numbers in lines.values()
+            for j in np.linspace(0, len(numbers) - 1, _PILOTS)
+        }
+    )
+
+    def jobs() -> Iterator[Job]:
+        for i in pilots:
+            specification = tasks[i].specification()
+            means.display.say(f"preparing {tasks[i].panel.name}, {specification.policy.label}")
+            specification.prepare()
+            yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
+
+    cost = {}
+    for i, job in zip(pilots, means.conduct(jobs()), strict=True):
+        assert job.merged is not None
+        cost[i] = job.seconds / job.merged.runs
+    seconds = [0.0] * len(tasks)
+    for numbers in lines.values():
+        known = [i for i in numbers if i in cost]
+        a_run = np.interp(numbers, known, [cost[i] for i in known])
+        for i, one in zip(numbers, a_run, strict=True):
+            seconds[i] = float(one) * tasks[i].runs
+    return seconds
+
+
+def measure(tasks: Sequence[Task], means: Means) -> Iterator[Point]:
+    """Play tasks and yield their points in order."""
+    reached = {"task": 0}
+
+    def jobs() -> Iterator[Job]:
+        for task in tasks:
+            specification = task.specification()
+            specification.prepare()
+            yield Job(specification, task.runs)
+
+    def watch(job: Job, block: Block) -> None:
+        means.display.advance(reached["task"], job, block)
+
+    for job in means.conduct(jobs(), watch):
+        task = tasks[reached["task"]]
+        reached["task"] += 1
+        yield _point(task, job)
+
+
+def _point(task: Task, job: Job) -> Point:
+    assert job.merged is not None
+    spec = job.specification
+    result = PolicyResult.of(
+        job.merged,
+        spec.policy.name,
+        spec.policy.label,
+        spec.engine,
+        spec.horizon,
+        spec.checkpoints,
+        job.seconds,
+    )
+    error = float(result.stderr[-1])
+    deviation = error * math.sqrt(result.runs)
+    return Point(
+        panel=task.panel.name,
+        line=task.line.label,
+        x=task.x,
+        policy=result.policy,
+        problem=spec.problem.name,
+        engine=result.engine,
+        horizon=result.horizon,
+        runs=result.runs,
+        mean=result.mean_regret,
+        stderr=error,
+        deviation=deviation,
+        deviation_error=deviation * math.sqrt((job.merged.kurtosis - 1.0) / 4.0 / result.runs),
+        quantiles=tuple(map(float, result.quantile(QUANTILES))),
+        seconds=job.seconds,
+    )

@@ -1,0 +1,385 @@
+"""The reproduction: the right experiments, honest verdicts, the same files however it went."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import math
+import re
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ocucb
+from ocucb.paper import claims, panels, reproduce, select
+from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Number, judge
+from ocucb.paper.drawing import tex_number
+from ocucb.paper.panels import FIGURES
+from ocucb.paper.progress import Display
+from ocucb.paper.run import Means, Point, measure, tasks_of
+from ocucb.store import Store
+from test_cli import run
+from test_reference import ROWS
+from test_store import background, played
+
+__all__ = ["played"]  # a fixture
+
+A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
+ALPHA = ["OCUCB(alpha=1)", "OCUCB(alpha=2)", "OCUCB", "OCUCB(alpha=6)"]
+# panel: number of x, first and last, lines, the paper's N, and one instance
+EXPECTED = {
+    "exp1": (100, 0.01, 1.0, [*A, "Gittins"], 120_000, (0.5, "gap:K=2,gap=0.5", 10_000)),
+    "exp2": (100, 0.01, 1.0, [*A, "Gittins"], 30_000, (0.5, "gap:K=10,gap=0.5", 10_000)),
+    "exp4": (200, 0.01, 2.0, ALPHA, 230_000, (1.5, "gap:K=2,gap=1.5", 10_000)),
+    "exp5": (200, 0.01, 2.0, ALPHA, 120_000, (1.5, "gap:K=10,gap=1.5", 10_000)),
+    "exp6": (20, 5000, 100_000, ALPHA, 500_000, (5000, "gap:K=2,gap=0.2", 5000)),
+    "exp7": (20, 5000, 100_000, ALPHA, 280_000, (5000, "gap:K=10,gap=0.2", 5000)),
+    "exp8": (28, 100, 100_000, [*A, "Gittins"], 2_000_000, (300, "gap:K=2,gap=0.3", 300)),
+    "exp9": (28, 100, 100_000, [*A, "Gittins"], 48_000, (300, "gap:K=10,gap=0.3", 300)),
+    "exp10": (13, 5, 2500, ["OCUCB", "MOSS"], 600, (2500, "moss-failure:K=2500", 2500**3)),
+    "exp11": (28, 100, 100_000, A, 43_000, (300, "uniform:K=10", 300)),
+    "exp12": (28, 100, 100_000, A, 7_200, (300, "uniform:K=100", 300)),
+}
+
+
+def test_panels_are_those_of_the_paper():
+    known = panels()
+    assert set(known) == {*EXPECTED, "psi", "alpha"}
+    for name, (count, first, last, lines, runs, (x, problem, horizon)) in EXPECTED.items():
+        panel = known[name]
+        assert len(panel.xs) == len(set(panel.xs)) == count
+        assert (panel.xs[0], panel.xs[-1]) == (first, last)
+        assert list(panel.xs) == sorted(panel.xs)
+        assert [line.label for line in panel.lines] == lines
+        assert panel.paper_runs == runs
+        for line in panel.lines:
+            policy, what, rounds = line.at(x)
+            assert (policy.label, what.name, rounds) == (line.label, problem, horizon)
+            assert what.sigma == 1.0
+    assert panels(moss_constant=4)["exp10"].lines[1].at(5)[0].name == "moss:constant=4"
+    horizons = known["exp8"].xs
+    assert horizons[9:12] == (1000, 2000, 3000)
+    assert horizons[18:20] == (10_000, 20_000)
+
+
+def test_default_runs_end_where_blocks_end():
+    """So that more runs can be added without playing any again."""
+    for task in tasks_of(panels().values(), {n: p.default_runs for n, p in panels().items()}, 1):
+        if task.x in (task.panel.xs[0], task.panel.xs[-1]):
+            spec, first = task.specification(), 0
+            while first < task.runs:
+                first += spec.block_from(first)
+            assert first == task.runs, (task.panel.name, first)
+
+
+def test_selection():
+    assert select([]) == list(panels())
+    assert select(["teaser"]) == ["exp1"]
+    assert select(["exp10", "fig4", "exp10"]) == ["exp10", "exp11", "exp12"]
+    assert {part for _, parts in FIGURES.values() for part in parts} == set(panels())
+    with pytest.raises(ValueError, match="the paper has no 'exp3'; choose from teaser"):
+        select(["exp3"])
+
+
+def small(folder, **more):
+    return reproduce(["fig4", "exp10"], folder, **{"runs": 128, "progress": False, **more})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Everything that a reproduction wrote, times left out."""
+    found = {one.name: one.read_bytes() for one in folder.iterdir() if "results.db" not in one.name}
+    text = found["index.html"].decode()
+    for fact in ("Time of this call", "The whole paper", "Made"):
+        text, count = re.subn(rf"<th>{fact}</th><td>.*?</td>", "", text)
+        assert count == 1
+    text = re.sub(r", \d+ (s|min \d+ s) of processor time", "", text)
+    found["index.html"] = text.encode()
+    return found
+
+
+def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path):
+    small(tmp_path / "straight")
+    stops = 0
+    for pause in (0.3, 0.8, 1.5):
+        child = background(lambda: small(tmp_path / "stopped"))
+        time.sleep(pause)
+        stops += child.is_alive()
+        child.kill()
+        child.join()
+    assert stops >= 2, "nothing was stopped: make it longer"
+    small(tmp_path / "stopped", workers=1)
+    straight, stopped = contents(tmp_path / "straight"), contents(tmp_path / "stopped")
+    assert set(straight) == set(stopped)
+    assert {"exp10.csv", "fig3.pdf", "fig4.svg", "fig4.png", "claims.csv"} <= set(straight)
+    for name in straight:
+        assert straight[name] == stopped[name], name
+
+
+def test_finished_points_are_not_played_twice(tmp_path, played):
+    reproduce(["exp10"], tmp_path, runs=64, progress=False)
+    assert sum(runs for _, runs in played) == 64 * 2 * 13
+    reproduce(["exp10"], tmp_path, runs=64, progress=False)
+    assert sum(runs for _, runs in played) == 64 * 2 * 13
+    done = reproduce(["exp10"], tmp_path, runs=128, progress=False)
+    assert sum(runs for _, runs in played) == 128 * 2 * 13
+    assert "longest are exp10 (" in done.full
+
+
+def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
+    first = reproduce(["exp10"], tmp_path, runs=4, progress=False)
+    assert {one.verdict for one in first.findings if one.claim.number != 7} == {MISSING}
+    second = reproduce(["psi"], tmp_path, runs=64, progress=False)
+    judged = {one.claim.number for one in second.findings if one.verdict != MISSING}
+    assert judged == {2, 7}
+    page = (tmp_path / "index.html").read_text()
+    assert 'id="fig3"' in page
+    assert 'id="fig-psi"' in page
+    other = reproduce(["psi"], tmp_path, runs=64, seed=2, progress=False)
+    assert {one.claim.number for one in other.findings if one.verdict != MISSING} == {2}
+
+
+def test_data_files(tmp_path):
+    reproduce(["exp12"], tmp_path, scale=16 / 7200, progress=False, workers=2)
+    with open(tmp_path / "exp12.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 28 * 5
+    assert {row["N"] for row in rows} == {"16"}
+    for row in rows[::17]:
+        spec = (row["policy"], ocucb.parse_problem(row["problem"]), int(row["horizon"]), 16)
+        one = ocucb.simulate(*spec, rng=1)[0]
+        assert float(row["mean"]) == one.mean_regret
+        assert float(row["stderr"]) == one.stderr[-1]
+        assert float(row["q0.95"]) == one.quantile(0.95)
+        deviation = one.sample.std(ddof=1)
+        assert float(row["deviation"]) == pytest.approx(deviation)
+        if deviation > 0:
+            shape = ((one.sample - one.sample.mean()) ** 4).mean() / one.sample.var() ** 2
+            error = deviation * math.sqrt((shape - 1) / 4 / 16)
+            assert float(row["deviation_stderr"]) == pytest.approx(error)
+
+
+def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
+    """Regrets of independent programs, within four combined standard errors.
+
+    Of some 150 comparisons one fails by chance in about 100 seeds.
+    """
+    index = {}
+    for panel in panels().values():
+        for line in panel.lines:
+            for x in panel.xs:
+                policy, problem, horizon = line.at(x)
+                index.setdefault((policy.name, problem.name, horizon), (panel, line, x))
+    tasks, truths = [], []
+    for row in ROWS:
+        name = ocucb.parse_policy(row["policy"]).name
+        place = index.get((name, row["problem"], int(row["horizon"])))
+        if place is not None:
+            panel, line, x = place
+            one = replace(panel, xs=(x,), lines=(line,))
+            tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
+            truths.append((float(row["mean_regret"]), float(row["stderr"])))
+    assert len(tasks) > 50
+    with Store(tmp_path / "results.db") as store:
+        display = Display(False)
+        display.begin(tasks, [1.0] * len(tasks))
+        for point, (mean, error) in zip(
+            measure(tasks, Means(2, None, store, display)), truths, strict=True
+        ):
+            bar = math.hypot(point.stderr, error)
+            assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
+
+
+def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001):
+    """Points of a line whose regret is a function of x."""
+    return [
+        Point(panel, line, x, "", "", "skip", 1, 100, values(x), error,
+              deviation(x) if callable(deviation) else deviation, deviation_error, (0.0,) * 9, 0.0)
+        for x in panels()[panel].xs
+    ]  # fmt: skip
+
+
+def every_line(panel, levels, error=0.001, **more):
+    """Points of all lines of a panel; a level is a number or a function of x."""
+    return [
+        point
+        for line, level in zip(panels()[panel].lines, levels, strict=True)
+        for point in curve(
+            panel, line.label, level if callable(level) else lambda x, v=level: v, error, **more
+        )
+    ]
+
+
+def comparison(ucb=9.0, ocucb=5.0, aocucb=7.0, moss=5.5, thompson=7.1, gittins=4.8, **more):
+    points = []
+    for panel in (*claims.COMPARISON, *claims.UNIFORM):
+        levels = [ucb, ocucb, aocucb, moss, thompson, gittins][: len(panels()[panel].lines)]
+        points += every_line(panel, levels, **more)
+    return points
+
+
+def sensitivity(one=lambda x: 8.0 if x in (0.5, 5000) or x < 1.5 else 4.5, two=5.0, three=5.2,
+                six=9.0, **more):  # fmt: skip
+    points = []
+    for panel in ("exp4", "exp5"):
+        points += every_line(panel, [one, two, three, six], **more)
+    for panel in ("exp6", "exp7"):
+        small_n = lambda x: 9.5 if x == 5000 else 4.9  # noqa: E731
+        points += every_line(panel, [small_n, two, three, six], **more)
+    return points
+
+
+def failure(ocucb=lambda K: 10.0 * K, moss=lambda K: 10.5 * K + K**2 / 100, **more):
+    return every_line("exp10", [ocucb, moss], **more)
+
+
+def spread(psi=lambda x: 10.0 / x, alpha=lambda x: 10.0 / x, regret=5.0, **more):
+    return every_line("psi", [regret] * 3, deviation=psi, **more) + every_line(
+        "alpha", [5.0] * 3, deviation=alpha, **more
+    )
+
+
+GOOD = [comparison, sensitivity, failure, spread]
+
+
+def verdicts(points) -> dict[int, str]:
+    return {one.claim.number: one.verdict for one in judge(points)}
+
+
+def test_a_world_in_which_the_paper_is_right():
+    points = [point for make in GOOD for point in make()]
+    assert verdicts(points) == dict.fromkeys(range(1, 11), HOLDS)
+    assert verdicts([]) == dict.fromkeys(range(1, 11), MISSING)
+
+
+@pytest.mark.parametrize(
+    ("number", "points"),
+    [
+        (1, lambda: sensitivity(two=20.0)),
+        (1, lambda: sensitivity(three=20.0)),
+        (1, lambda: sensitivity(six=lambda x: 9.0 if x > 5000 or x < 1.5 else 11.0)),
+        (1, lambda: sensitivity(six=lambda x: 4.9 if 1.5 <= x <= 2 else 9.0)),
+        (2, lambda: spread(regret=lambda x: 5.0 + x / 2)),
+        (2, lambda: spread(regret=lambda x: 5.0 - x / 4)),
+        (3, lambda: comparison(ocucb=7.5)),
+        (3, lambda: comparison(ocucb=5.6)),
+        (4, lambda: comparison(gittins=5.3)),
+        (5, lambda: comparison(moss=7.5)),
+        (6, lambda: comparison(thompson=7.6)),
+        (6, lambda: comparison(thompson=lambda x: 9.0 if x in (0.5, 500) else 7.1)),
+        (7, lambda: failure(moss=lambda K: 10.5 * K)),
+        (7, lambda: failure(ocucb=lambda K: 10.0 * K + K**2 / 90)),
+        (7, lambda: failure(moss=lambda K: 14 * K + K**2 / 100)),
+        (8, lambda: comparison(aocucb=5.2, ocucb=5.3)),
+        (8, lambda: comparison(ucb=6.0, aocucb=5.8, thompson=5.8)),
+        (9, lambda: comparison(ocucb=6.5) + sensitivity()),
+        (9, lambda: comparison() + sensitivity(three=6.5)),
+        (10, lambda: spread(psi=lambda x: 10.0 + x)),
+        (10, lambda: spread(alpha=lambda x: 10.0 + x)),
+    ],
+)
+def test_worlds_in_which_a_claim_is_wrong(number, points):
+    assert verdicts(points())[number] == FAILS
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_large_errors_decide_nothing(number):
+    points = [point for make in GOOD for point in make(error=50.0, deviation_error=50.0)]
+    assert verdicts(points)[number] == OPEN
+
+
+def test_errors_of_ratios():
+    """Against ten thousand ratios of normal numbers; the deviation is off by 3% at most."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    draws = rng.normal(5, 0.1, 10_000) / rng.normal(4, 0.1, 10_000)
+    ratio = Number(5, 0.1) / Number(4, 0.1)
+    assert ratio.value == pytest.approx(draws.mean(), rel=0.01)
+    assert ratio.error == pytest.approx(draws.std(), rel=0.03)
+    assert (Number(5, 0.3) - Number(4, 0.4)).error == pytest.approx(0.5)
+
+
+def test_numbers_in_titles():
+    assert tex_number(2_000_000) == r"2 \times 10^6"
+    assert tex_number(230_000) == r"2.3 \times 10^5"
+    assert tex_number(16_384) == "16384"
+
+
+def test_command_line(tmp_path):
+    done = run("reproduce", "exp10", "--runs", "2", "--out", str(tmp_path / "a"), "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    assert "26 points in 1 panels: about" in done.stderr
+    assert "7. " in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("index.html")
+    four = run("reproduce", "exp10", "--runs", "2", "--moss-constant", "4", "--out", str(tmp_path))
+    assert four.returncode == 0, four.stderr
+    assert "moss:constant=4" in (tmp_path / "exp10.csv").read_text()
+    for words, sentence in (
+        (["exp3"], "the paper has no 'exp3'"),
+        (["--runs", "3", "--full"], "only one of --runs, --scale and --full"),
+        (["--scale", "0"], "--scale must be greater than 0"),
+        (["--runs", "0"], "runs must be at least 1"),
+    ):
+        failed = run("reproduce", *words, "--out", str(tmp_path / "b"))
+        assert failed.returncode == 2
+        assert sentence in failed.stderr
+        assert not (tmp_path / "b").exists()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    for word in (*quiet.split(), "disable-component-update", "disable-sync", "headless=new"):
+        options.add_argument(f"--{word}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def whole_page(tmp_path_factory):
+    """A page with every figure on it, of two runs for each point."""
+    folder = tmp_path_factory.mktemp("reproduction")
+    reproduce([], folder, runs=2, progress=False)
+    return folder / "index.html"
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1280, 900)], ids=["phone", "desk"])
+def test_the_page_in_a_browser(browser, whole_page, size):
+    # in headless mode a window cannot be as narrow as a phone, a device can
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500},
+    )
+    browser.get(whole_page.as_uri())
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+    pictures = browser.find_elements("tag name", "img")
+    assert len(pictures) == len(FIGURES)
+    for picture in pictures:
+        assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
+        assert picture.is_displayed()
+        assert 100 < picture.size["width"] <= size[0]
+    wide = browser.execute_script("return document.documentElement.scrollWidth")
+    assert wide <= size[0], "one would have to scroll sideways"
+    assert len(browser.find_elements("css selector", ".claims tbody tr")) == 10
+    text = browser.find_element("tag name", "body").text
+    for name in panels():
+        assert f"ocucb reproduce {name} --runs 2 --seed 1" in text
+    assert 'src="http' not in whole_page.read_text()
+
+
+def test_the_page_in_print(browser, whole_page):
+    browser.get(whole_page.as_uri())
+    printed = base64.b64decode(browser.print_page())
+    assert printed.startswith(b"%PDF")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 14
