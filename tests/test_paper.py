@@ -85,7 +85,7 @@ def test_selection():
 
 
 def small(folder, **more):
-    return reproduce(["fig4", "exp10"], folder, **{"runs": 128, "progress": False, **more})
+    return reproduce(["exp6", "exp11"], folder, **{"runs": 128, "progress": False, **more})
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -103,7 +103,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path):
     small(tmp_path / "straight")
     stops = 0
-    for pause in (0.3, 0.8, 1.5):
+    for pause in (0.3, 0.6, 0.9):
         child = background(lambda: small(tmp_path / "stopped"))
         time.sleep(pause)
         stops += child.is_alive()
@@ -113,43 +113,40 @@ def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path):
     small(tmp_path / "stopped", workers=1)
     straight, stopped = contents(tmp_path / "straight"), contents(tmp_path / "stopped")
     assert set(straight) == set(stopped)
-    assert {"exp10.csv", "fig3.pdf", "fig4.svg", "fig4.png", "claims.csv"} <= set(straight)
+    assert {"exp6.csv", "fig1.pdf", "fig4.svg", "fig4.png", "claims.csv"} <= set(straight)
     for name in straight:
         assert straight[name] == stopped[name], name
 
 
 def test_finished_points_are_not_played_twice(tmp_path, played):
-    reproduce(["exp10"], tmp_path, runs=64, progress=False)
-    assert sum(runs for _, runs in played) == 64 * 2 * 13
-    reproduce(["exp10"], tmp_path, runs=64, progress=False)
-    assert sum(runs for _, runs in played) == 64 * 2 * 13
-    done = reproduce(["exp10"], tmp_path, runs=128, progress=False)
-    assert sum(runs for _, runs in played) == 128 * 2 * 13
-    assert "longest are exp10 (" in done.full
+    for runs, in_all in ((64, 64), (64, 64), (128, 128)):
+        done = reproduce(["psi"], tmp_path, runs=runs, progress=False)
+        assert sum(runs for _, runs in played) == in_all * 27
+    assert "longest are psi (" in done.full
 
 
 def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
-    first = reproduce(["exp10"], tmp_path, runs=4, progress=False)
-    assert {one.verdict for one in first.findings if one.claim.number != 7} == {MISSING}
-    second = reproduce(["psi"], tmp_path, runs=64, progress=False)
+    first = reproduce(["alpha"], tmp_path, runs=2, progress=False)
+    assert {one.verdict for one in first.findings} == {MISSING}
+    second = reproduce(["psi"], tmp_path, runs=2, progress=False)
     judged = {one.claim.number for one in second.findings if one.verdict != MISSING}
-    assert judged == {2, 7}
+    assert judged == {2, 10}
     page = (tmp_path / "index.html").read_text()
-    assert 'id="fig3"' in page
+    assert 'id="fig-alpha"' in page
     assert 'id="fig-psi"' in page
-    other = reproduce(["psi"], tmp_path, runs=64, seed=2, progress=False)
+    other = reproduce(["psi"], tmp_path, runs=2, seed=2, progress=False)
     assert {one.claim.number for one in other.findings if one.verdict != MISSING} == {2}
 
 
 def test_data_files(tmp_path):
-    reproduce(["exp12"], tmp_path, scale=16 / 7200, progress=False, workers=2)
-    with open(tmp_path / "exp12.csv", newline="") as file:
+    reproduce(["exp11"], tmp_path, scale=16 / 43_000, progress=False, workers=2)
+    with open(tmp_path / "exp11.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 28 * 5
     assert {row["N"] for row in rows} == {"16"}
     for row in rows[::17]:
         spec = (row["policy"], ocucb.parse_problem(row["problem"]), int(row["horizon"]), 16)
-        one = ocucb.simulate(*spec, rng=1)[0]
+        one = ocucb.simulate(*spec, rng=1, checkpoints=[])[0]
         assert float(row["mean"]) == one.mean_regret
         assert float(row["stderr"]) == one.stderr[-1]
         assert float(row["q0.95"]) == one.quantile(0.95)
@@ -164,7 +161,9 @@ def test_data_files(tmp_path):
 def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
     """Regrets of independent programs, within four combined standard errors.
 
-    Of some 150 comparisons one fails by chance in about 100 seeds.
+    The spread of the regret is taken from the larger sample, theirs or ours: a thousand runs may
+    not hold one of the rare disasters that make most of it. Of some 150 comparisons one fails by
+    chance in about 100 seeds.
     """
     index = {}
     for panel in panels().values():
@@ -180,15 +179,16 @@ def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
             panel, line, x = place
             one = replace(panel, xs=(x,), lines=(line,))
             tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
-            truths.append((float(row["mean_regret"]), float(row["stderr"])))
+            truths.append((float(row["mean_regret"]), float(row["stderr"]), int(row["runs"])))
     assert len(tasks) > 50
     with Store(tmp_path / "results.db") as store:
         display = Display(False)
         display.begin(tasks, [1.0] * len(tasks))
-        for point, (mean, error) in zip(
+        for point, (mean, error, runs) in zip(
             measure(tasks, Means(2, None, store, display)), truths, strict=True
         ):
-            bar = math.hypot(point.stderr, error)
+            ours = point.stderr if point.runs > runs else error * math.sqrt(runs / point.runs)
+            bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
 
 
@@ -266,6 +266,7 @@ def test_a_world_in_which_the_paper_is_right():
         (3, lambda: comparison(ocucb=7.5)),
         (3, lambda: comparison(ocucb=5.6)),
         (4, lambda: comparison(gittins=5.3)),
+        (4, lambda: comparison(gittins=lambda x: 4.8 if x < 0.4 else 5.3)),
         (5, lambda: comparison(moss=7.5)),
         (6, lambda: comparison(thompson=7.6)),
         (6, lambda: comparison(thompson=lambda x: 9.0 if x in (0.5, 500) else 7.1)),
@@ -309,12 +310,12 @@ def test_numbers_in_titles():
 
 
 def test_command_line(tmp_path):
-    done = run("reproduce", "exp10", "--runs", "2", "--out", str(tmp_path / "a"), "--seed", "3")
+    done = run("reproduce", "exp10", "--runs", "1", "--out", str(tmp_path / "a"), "--seed", "3")
     assert done.returncode == 0, done.stderr
     assert "26 points in 1 panels: about" in done.stderr
     assert "7. " in done.stdout
     assert done.stdout.splitlines()[-1].endswith("index.html")
-    four = run("reproduce", "exp10", "--runs", "2", "--moss-constant", "4", "--out", str(tmp_path))
+    four = run("reproduce", "exp10", "--runs", "1", "--moss-constant", "4", "--out", str(tmp_path))
     assert four.returncode == 0, four.stderr
     assert "moss:constant=4" in (tmp_path / "exp10.csv").read_text()
     for words, sentence in (
@@ -329,7 +330,7 @@ def test_command_line(tmp_path):
         assert not (tmp_path / "b").exists()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser():
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
@@ -354,32 +355,30 @@ def whole_page(tmp_path_factory):
     return folder / "index.html"
 
 
-@pytest.mark.parametrize("size", [(390, 844), (1280, 900)], ids=["phone", "desk"])
-def test_the_page_in_a_browser(browser, whole_page, size):
-    # in headless mode a window cannot be as narrow as a phone, a device can
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 500},
-    )
-    browser.get(whole_page.as_uri())
-    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
-    pictures = browser.find_elements("tag name", "img")
-    assert len(pictures) == len(FIGURES)
-    for picture in pictures:
-        assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
-        assert picture.is_displayed()
-        assert 100 < picture.size["width"] <= size[0]
-    wide = browser.execute_script("return document.documentElement.scrollWidth")
-    assert wide <= size[0], "one would have to scroll sideways"
-    assert len(browser.find_elements("css selector", ".claims tbody tr")) == 10
-    text = browser.find_element("tag name", "body").text
-    for name in panels():
-        assert f"ocucb reproduce {name} --runs 2 --seed 1" in text
-    assert 'src="http' not in whole_page.read_text()
-
-
-def test_the_page_in_print(browser, whole_page):
-    browser.get(whole_page.as_uri())
+def test_the_page_in_a_browser(browser, tmp_path):
+    """A page with every figure on it, of two runs for each point: on a desk, a phone, in print."""
+    reproduce([], tmp_path, runs=2, progress=False)
+    page = tmp_path / "index.html"
+    for width, height in ((1280, 900), (390, 844)):
+        # in headless mode a window cannot be as narrow as a phone, a device can
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        browser.get(page.as_uri())
+        assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+        pictures = browser.find_elements("tag name", "img")
+        assert len(pictures) == len(FIGURES)
+        for picture in pictures:
+            assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
+            assert picture.is_displayed()
+            assert 100 < picture.size["width"] <= width
+        wide = browser.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= width, "one would have to scroll sideways"
+        assert len(browser.find_elements("css selector", ".claims tbody tr")) == 10
+        text = browser.find_element("tag name", "body").text
+        for name in panels():
+            assert f"ocucb reproduce {name} --runs 2 --seed 1" in text
+    assert 'src="http' not in page.read_text()
     printed = base64.b64decode(browser.print_page())
-    assert printed.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 14

@@ -139,6 +139,8 @@ def conduct(
             while len(line) < room and (due := next(coming, None)) is not None:
                 line.append(_placed(*due, ours, executor, store))
             if not line:
+                if store is not None:
+                    store.flush()
                 return
             head = line[0]
             if head.block is None:

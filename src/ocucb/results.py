@@ -62,7 +62,8 @@ class Moments:
         """Fourth central moment over the squared variance, of the runs that were kept."""
         squares = (self.sample - self.sample.mean()) ** 2
         variance = float(squares.mean())
-        return float((squares**2).mean()) / variance**2 if variance > 0.0 else 1.0
+        # by Jensen's inequality it is at least 1, whatever rounding says
+        return max(1.0, float((squares**2).mean()) / variance**2) if variance > 0.0 else 1.0
 
     def merged(self, later: Moments) -> Moments:
         """Return the moments of both together (Chan, Golub and LeVeque 1979)."""

@@ -213,7 +213,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
                 )
             ),
             600,
-            128,
+            192,
             right=2550,
         ),
         _uniform_by_horizon("exp11", 10, 43_000, 1024),
@@ -226,7 +226,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
             _same_policy(lambda x: _ocucb(psi=x)),
             100_000,
-            4096,
+            8192,
         ),
         Panel(
             "alpha",
@@ -236,7 +236,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
             _same_policy(lambda x: _ocucb(alpha=x)),
             100_000,
-            4096,
+            8192,
         ),
     )
     return {panel.name: panel for panel in every}
