@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from .results import PolicyResult, SimulationResult
+    from .theory import Report
 
 # The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
 _STYLES: dict[str, tuple[str, Any]] = {
@@ -99,6 +100,117 @@ def regret_by_x(points: Sequence[tuple[float, PolicyResult]], xlabel: str, title
     axes.set_xlim(0, max(x for x, _ in points))
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+    return figure
+
+
+def theory_bands(report: Report) -> Figure:
+    """Draw regret against the horizon: a band from at least to at most for each policy with bounds.
+
+    Shapes are not drawn, and neither is what exceeds n times the largest gap, which is as much
+    regret as there can be. What speaks about the worst problem, or about n → ∞, is a line.
+    """
+    times = report.horizons()
+    ceiling = np.array(times) * report.problem.gaps.max()
+    figure, axes = _empty(report.problem.name, "horizon $n$")
+    figure.set_size_inches(7, 5.5)
+    found = [report.at(n) for n in times]
+
+    def values(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array([one[name].value if name in one else np.nan for one in found])
+
+    axes.plot(times, ceiling, color="#555555", linewidth=0.8, label="as much as there can be")
+    measured = [one.policy for one in next(iter(report.curve.values()), ())]
+    bands = {"UCB, constant 8": "UCB's own promise", "MOSS, constant 4": "MOSS's own promise"}
+    named = [found[-1][upper].name for upper in bands if upper in found[-1]]
+    styles = _styles([*measured, *(name for name in named if name not in measured)])
+    for (upper, lower), hatch in zip(bands.items(), ("", "...."), strict=True):
+        most = np.minimum(values(upper), ceiling)
+        if not np.isfinite(most).any():
+            continue
+        color = styles[found[-1][upper].name][0]
+        axes.fill_between(
+            times,
+            np.nan_to_num(values(lower)),
+            most,
+            facecolor=(color, 0.13),
+            edgecolor=(color, 0.45),
+            hatch=hatch,
+            linewidth=1.0,
+            label=f"{upper}: proved to lie here",
+        )
+    for name, label, dots in (
+        ("Lai and Robbins", "Lai and Robbins, as $n \\to \\infty$", (0, (7, 3))),
+        ("worst case", "at least this on the worst problem", (0, (1, 2))),
+    ):
+        if np.nan_to_num(values(name)).any():
+            axes.plot(
+                times, values(name), color="#555555", linestyle=dots, linewidth=1.2, label=label
+            )
+    for policy in measured:
+        line = [result[policy] for result in report.curve.values()]
+        color, dashes = styles[policy]
+        axes.errorbar(
+            list(report.curve),
+            [one.mean_regret for one in line],
+            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for one in line],
+            color=color,
+            linestyle=dashes,
+            linewidth=1.8,
+            elinewidth=0.8,
+            label=f"{line[0].label}, measured",
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if len(times) > 1:
+        axes.set_xlim(times[0], times[-1])
+    # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
+    shown = [one.mean_regret for result in report.curve.values() for one in result]
+    shown += [*ceiling, *values("worst case")]
+    axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw section 2.1: regret over K where the conjecture says that it stays bounded."""
+    figure, axes = _empty("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
+    axes.set_ylabel("regret / $K$")
+    K = np.array([row["K"] for row in rows])
+
+    def curve(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array([row[name] / row["K"] for row in rows])
+
+    axes.fill_between(
+        K,
+        0,
+        curve("necessary"),
+        color="#56b4e9",
+        alpha=0.35,
+        linewidth=0,
+        label="impossible for policies with theorem 1's regret\nafter one bad arm is raised to 1",
+    )
+    for name, label, dots in (
+        ("theorem1", "theorem 1 (order)", (0, (1, 1.5))),
+        ("conjectured", "conjecture (order)", (0, (7, 3))),
+    ):
+        axes.plot(K, curve(name), color="#555555", linestyle=dots, linewidth=1.4, label=label)
+    results = [one for row in rows for one in row["measured"]]
+    for policy, (color, dashes) in _styles(one.policy for one in results).items():
+        mine = [one for one in results if one.policy == policy]
+        axes.errorbar(
+            K,
+            [one.mean_regret for one in mine] / K,
+            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for one in mine] / K,
+            color=color,
+            linestyle=dashes,
+            linewidth=1.8,
+            elinewidth=0.8,
+            label=f"{mine[0].label}, measured",
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(K[0], K[-1])
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=9)
     return figure
 
 
