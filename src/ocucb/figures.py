@@ -127,17 +127,19 @@ def theory_bands(report: Report) -> Figure:
         most = np.minimum(values(upper), ceiling)
         if not np.isfinite(most).any():
             continue
-        color = styles[found[-1][upper].name][0]
+        color, least = styles[found[-1][upper].name][0], np.nan_to_num(values(lower))
         axes.fill_between(
             times,
-            np.nan_to_num(values(lower)),
+            least,
             most,
             facecolor=(color, 0.13),
-            edgecolor=(color, 0.45),
+            edgecolor=(color, 0.4),
             hatch=hatch,
-            linewidth=1.0,
+            linewidth=0,
             label=f"{upper}: proved to lie here",
         )
+        for edge in (most, np.where(least > 0, least, np.nan)):
+            axes.plot(times, edge, color=color, alpha=0.6, linewidth=1.0)
     for name, label, dots in (
         ("Lai and Robbins", "Lai and Robbins, as $n \\to \\infty$", (0, (7, 3))),
         ("worst case", "at least this on the worst problem", (0, (1, 2))),
@@ -159,10 +161,11 @@ def theory_bands(report: Report) -> Figure:
             elinewidth=0.8,
             label=f"{line[0].label}, measured",
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     if len(times) > 1:
+        axes.set_xscale("log")
         axes.set_xlim(times[0], times[-1])
+    if ceiling.any():
+        axes.set_yscale("log")
     # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
     shown = [one.mean_regret for result in report.curve.values() for one in result]
     shown += [*ceiling, *values("worst case")]
@@ -175,10 +178,10 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
     """Draw section 2.1: regret over K where the conjecture says that it stays bounded."""
     figure, axes = _empty("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
     axes.set_ylabel("regret / $K$")
-    K = np.array([row["K"] for row in rows])
+    K = [row["K"] for row in rows]
 
-    def curve(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.array([row[name] / row["K"] for row in rows])
+    def curve(name: str) -> list[float]:
+        return [row[name] / row["K"] for row in rows]
 
     axes.fill_between(
         K,
@@ -194,18 +197,18 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
         ("conjectured", "conjecture (order)", (0, (7, 3))),
     ):
         axes.plot(K, curve(name), color="#555555", linestyle=dots, linewidth=1.4, label=label)
-    results = [one for row in rows for one in row["measured"]]
-    for policy, (color, dashes) in _styles(one.policy for one in results).items():
-        mine = [one for one in results if one.policy == policy]
+    results = [(row["K"], one) for row in rows for one in row["measured"]]
+    for policy, (color, dashes) in _styles(one.policy for _, one in results).items():
+        mine = [(arms, one) for arms, one in results if one.policy == policy]
         axes.errorbar(
-            K,
-            [one.mean_regret for one in mine] / K,
-            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for one in mine] / K,
+            [arms for arms, _ in mine],
+            [one.mean_regret / arms for arms, one in mine],
+            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) / arms for arms, one in mine],
             color=color,
             linestyle=dashes,
             linewidth=1.8,
             elinewidth=0.8,
-            label=f"{mine[0].label}, measured",
+            label=f"{mine[0][1].label}, measured",
         )
     axes.set_xscale("log")
     axes.set_xlim(K[0], K[-1])

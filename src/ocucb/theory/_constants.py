@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
+
+from ._quantities import Floats
 
 # Conditions (C3) and (C4) of the failure event, and its probability as a multiple of δ̃_Δ.
 # The paper: 67 in lem:uniform2, 1 + 24 + 13 from lem:beta_one, lem:uniform1 and lem:uniform2.
@@ -133,9 +134,9 @@ class Constants:
         # That is monotone in δ, so the two ends decide; the smallest δ stands for the limit 0.
         ends = np.log([2.0, 1e300])
 
-        def root(factor: float, inside: float) -> npt.NDArray[np.float64]:
+        def root(factor: float, inside: float) -> Floats:
             top = factor * (math.log(inside) + ends)
-            ratio: npt.NDArray[np.float64] = np.sqrt(top / (c.c9 * (math.log(c.c10) + ends)))
+            ratio: Floats = np.sqrt(top / (c.c9 * (math.log(c.c10) + ends)))
             return ratio
 
         q, spread = math.sqrt, _SPREAD[c.tight]
@@ -217,40 +218,56 @@ def c_gamma(gamma: float) -> float:
 
 
 def _derive(
-    alpha: float, psi: float, gamma: float, kappa: float, c3: float, tight: bool
+    alpha: float, psi: float, gamma: float, kappa: float, c3: float | None, tight: bool
 ) -> Constants | None:
-    """Work the constants out from the free ones, or return None if no c_1 is large enough."""
+    """Work the constants out from the free ones, or return None if there are none.
+
+    c_1 must exceed a multiple of c_9 log(2 c_10), and c_10 grows with c_1; c_3 must be so large
+    that c_1 does not raise c_9 in turn (Const11). Everything else grows with c_1 and c_3, so both
+    are taken as small as they may be, unless c_3 is given.
+    """
     room = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
-    if not (room > 0 and kappa > 0 and c3 > 0):
+    if not (room > 0 and kappa > 0):
         return None
     c2 = ((math.sqrt(alpha) + math.sqrt(2 * gamma)) / room) ** 2
     c4 = math.sqrt(2) * gamma
-    c8 = 4 * (2 + c3) * c4
-    asked = (_slack(c4, tight) / kappa) ** 2 / math.log(2) * _STRICTLY
-    base = max(32 * gamma * c2, 16 * alpha)
-    # Increasing c_1 raises c_9 and c_10 and so what is asked of c_1: look for the fixed point from
-    # below. It exists if c_3 is large enough.
-    c1 = asked * base
-    for _ in range(200):
+    c9 = max(32 * gamma * c2, 16 * alpha)
+    asked = (_slack(c4, tight) / kappa) ** 2 * c9 / math.log(2) * _STRICTLY
+    c1 = asked * math.log(2 * c2)
+    for _ in range(200):  # c_1 enters what is asked of it in a logarithm: this converges quickly
+        least = math.sqrt(2 * gamma * c1 / c9) / c4
+        third = least if c3 is None else c3
+        c8 = 4 * (2 + third) * c4
         if tight:
             c6 = (_SPREAD[True] * c2 * max(1.0, c8**2 / c1) + 2) / psi
         else:
             c6 = 2 * _SPREAD[False] * c2 * c8**3 / psi
         c7 = 10 * psi * c6 * (c1 + c2)
-        c9 = max(base, 2 * gamma * c1 / (c3 * c4) ** 2)
         c10 = max(c1, c2, c7)
-        wanted = asked * c9 * math.log(2 * c10)
-        if wanted <= c1:
+        before, c1 = c1, asked * math.log(2 * c10)
+        if c1 <= before * _STRICTLY:
             break
-        if wanted > 1e60:
-            return None
-        c1 = wanted if wanted > c1 * (1 + 1e-12) else c1 * (1 + 1e-12)
-    else:
+    if third < least:
         return None
-    bound = (2 * gamma - 1) / (gamma - 1) if tight else 24 * gamma / (gamma - 1)
-    c5 = bound * c6 * c_gamma(gamma)
+    peeled = (2 * gamma - 1) / (gamma - 1) if tight else 24 * gamma / (gamma - 1)
+    c5 = peeled * c6 * c_gamma(gamma)
     return Constants(
-        alpha, psi, gamma, kappa, tight, c_gamma(gamma), c1, c2, c3, c4, c5, c6, c7, c8, c9, c10
+        alpha,
+        psi,
+        gamma,
+        kappa,
+        tight,
+        c_gamma(gamma),
+        before,
+        c2,
+        third,
+        c4,
+        c5,
+        c6,
+        c7,
+        c8,
+        c9,
+        c10,
     )
 
 
@@ -287,8 +304,8 @@ def constants(
     alpha, psi : float
         The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2.
     gamma, kappa, c3 : float, optional
-        Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 > 0. Those
-        that are not given are chosen such that `goal` is smallest.
+        Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), and c3 large
+        enough. Those that are not given are chosen such that `goal` is smallest.
     tight : bool
         False for the paper's proof with only its mistakes repaired.
     goal : {"C1", "C2"}
@@ -307,23 +324,18 @@ def constants(
         raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
     if gamma is not None and not 1 < gamma < alpha / 2:
         raise ValueError(f"gamma must lie between 1 and alpha / 2 = {alpha / 2:g}, got {gamma:g}.")
-    free = [value is None for value in (gamma, kappa, c3)]
 
-    def at(x: npt.NDArray[np.float64]) -> Constants | None:
+    def at(x: Floats) -> Constants | None:
         numbers = iter(x)
-        g = gamma if gamma is not None else _between(1.0, alpha / 2, next(numbers))
-        top = math.sqrt(alpha) - math.sqrt(2 * g)
-        k = kappa if kappa is not None else _between(0.0, top, next(numbers))
-        third = c3 if c3 is not None else math.exp(min(next(numbers), 100.0))
-        return _derive(alpha, psi, g, k, third, tight)
+        g = gamma if gamma is not None else _gamma(alpha, next(numbers))
+        k = kappa if kappa is not None else _kappa(alpha, g, next(numbers))
+        return _derive(alpha, psi, g, k, c3, tight)
 
-    # Large c_3 always works, so the search starts there.
-    start = [value for value, wanted in zip((0.0, 0.0, 9.0), free, strict=True) if wanted]
-    found = _minimised(at, start, goal)
+    found = _minimised(at, [0.0] * [gamma, kappa].count(None), goal)
     if found is None:
         raise ValueError(
             f"no c_1 satisfies the constraints with gamma={gamma}, kappa={kappa}, c3={c3} at "
-            f"alpha={alpha:g}; a larger c3 or a smaller gamma does."
+            f"alpha={alpha:g}; a larger c3 or a smaller gamma and kappa do."
         )
     return found
 
@@ -342,30 +354,37 @@ def best_constants(*, tight: bool = True, goal: str = "C1") -> Constants:
     if goal not in _GOALS:
         raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
 
-    def at(x: npt.NDArray[np.float64]) -> Constants | None:
+    def at(x: Floats) -> Constants | None:
         alpha, psi = 2 + math.exp(min(x[0], 60.0)), 2 + math.exp(min(x[1], 200.0))
-        gamma = _between(1.0, alpha / 2, x[2])
-        kappa = _between(0.0, math.sqrt(alpha) - math.sqrt(2 * gamma), x[3])
-        return _derive(alpha, psi, gamma, kappa, math.exp(min(x[4], 100.0)), tight)
+        gamma = _gamma(alpha, x[2])
+        return _derive(alpha, psi, gamma, _kappa(alpha, gamma, x[3]), None, tight)
 
-    found = _minimised(at, [3.0, 20.0, -2.0, 0.0, 6.0], goal)
+    found = _minimised(at, [3.0, 20.0, -2.0, 0.0], goal)
     assert found is not None
     return found
 
 
-def _between(low: float, high: float, x: float) -> float:
-    """Map the real line into an interval, its ends left out."""
-    share = 1 / (1 + math.exp(-min(max(x, -7.0), 7.0)))
-    return low + (high - low) * share
+def _share(x: float) -> float:
+    """Map the real line into (0, 1)."""
+    return 1 / (1 + math.exp(-min(max(x, -30.0), 30.0)))
+
+
+def _gamma(alpha: float, x: float) -> float:
+    # Not too close to 1, where the sum c_γ has very many terms.
+    return 1 + max((alpha / 2 - 1) * _share(x), 0.01 * min(1.0, alpha / 2 - 1))
+
+
+def _kappa(alpha: float, gamma: float, x: float) -> float:
+    return (math.sqrt(alpha) - math.sqrt(2 * gamma)) * _share(x)
 
 
 def _minimised(
-    at: Callable[[npt.NDArray[np.float64]], Constants | None], start: list[float], goal: str
+    at: Callable[[Floats], Constants | None], start: list[float], goal: str
 ) -> Constants | None:
     """Search with Nelder and Mead's simplex, restarted until it stays where it is."""
     from scipy.optimize import minimize
 
-    def height(x: npt.NDArray[np.float64]) -> float:
+    def height(x: Floats) -> float:
         found = at(x)
         return 1e6 if found is None else math.log(_GOALS[goal](found))
 

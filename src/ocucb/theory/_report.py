@@ -191,9 +191,13 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     found: dict[str, Bound | str] = {}
     for name, statement in STATEMENTS.items():
         try:
-            found[name] = statement(problem.means, horizon, problem.sigma)
+            one = statement(problem.means, horizon, problem.sigma)
         except ValueError as reason:
             found[name] = str(reason)
+            continue
+        kind = problem.noise.name
+        known = one.side == "upper" or kind == "gaussian"
+        found[name] = one if known else f"it is proved for Gaussian rewards, and these are {kind}."
     return found
 
 
@@ -232,6 +236,8 @@ def report(
     """
     from ..simulation import simulate
 
+    if np.ptp(problem.scales) > 0:
+        raise ValueError("sigma must be one number for all arms: the bounds know no other.")
     made = Report(problem, horizon, _evaluate(problem, horizon))
     if not policies:
         return made
