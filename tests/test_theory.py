@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom, norm
+from typer.testing import CliRunner
 
 import ocucb
 from ocucb import theory
+from ocucb.cli import app
 from ocucb.theory._constants import _FAILURE, _SPREAD
 from ocucb.theory._quantities import complexities_of
 from ocucb.theory._report import STATEMENTS
@@ -65,6 +67,21 @@ def test_three_arms_by_hand():
     assert theory.aocucb_shape(means, n).value == pytest.approx(expected)
 
 
+def test_lower_bounds_by_hand():
+    assert theory.minimax_lower_bound(3, 1000).value == pytest.approx(math.sqrt(2000) / 27)
+    # K = 2, i = 1 or 2: the other gap is 0.5 in both.
+    found = theory.unbalanced_lower_shape([0.0, -0.5], 1000).value
+    assert found == pytest.approx(2 * math.log(1000 / (4 * math.log(2))))
+    # K = 3: i = 1 has gaps 0.2 and 0.4; i = 2 has 0.2, 0.6; i = 3 has 0.4, 0.6.
+    logs = []
+    for small, large in ((0.2, 0.4), (0.2, 0.6), (0.4, 0.6)):
+        H = (small**-2 + large**-2, 2 * large**-2)
+        pairs = zip(H, (small, large), strict=True)
+        logs.append(sum(math.log(1e4 / h / math.log(3)) / width for h, width in pairs))
+    found = theory.unbalanced_lower_shape([0.0, -0.2, -0.4], 10_000).value
+    assert found == pytest.approx(min(logs))
+
+
 def test_several_best_arms_count_in_H_but_cost_nothing():
     assert theory.complexity([0.0, 0.0, -0.5]) == 4
     assert theory.complexities([0.0, 0.0, -0.5]).tolist() == [math.inf, math.inf, 12]
@@ -72,6 +89,11 @@ def test_several_best_arms_count_in_H_but_cost_nothing():
     assert theory.ocucb_shape([0.0, 0.0], 100).value == 0
     found = theory.constants()
     assert found.C1() < found.C1(2) < 2 * found.C1()
+    bound = theory.ocucb_bound([0.0, 0.0, -0.5], 1200)
+    assert bound.value == pytest.approx(found.C1(2) * 2 * math.log(100))
+    one, two = theory.ocucb_bound([0.0, -0.5], 800), theory.ocucb_minimax_bound([0.0, -0.5], 800)
+    assert one.value == pytest.approx(found.C1() * 2 * math.log(100))
+    assert two.value == pytest.approx(theory.constants(goal="C2").C2 * 40)
 
 
 def test_large_gaps_add_their_sum():
@@ -319,7 +341,7 @@ def test_worst_case_sum_of_theorem_2():
         widths[0] = 0.0
         problem = setting(-widths, n)
         largest = max(largest, ocucb_sum(problem) / math.sqrt(n * K))
-    assert 0.9 < largest <= 1 + 3 / math.e**2
+    assert 0.9 < largest <= 1  # what is proved is 1 + 3/e²
     h = quad(lambda x: x**-0.5 * _sup(x**-0.5), 0, 1, points=[math.e**-2, 4 / math.e**2])[0]
     assert h == pytest.approx(1 + 3 / math.e**2, rel=1e-6)
 
@@ -577,12 +599,19 @@ def test_measured_regret_lies_between(problem):
 
 
 def test_a_promise_costs_something():
-    """By hand for ε = 1: Δ (2/(4Δ²)) log(nΔ/(4 (B + B'))), with B = B' as both have one gap Δ."""
+    """The formula on a finer grid of ε, with UCB's bounds B and B' by hand."""
     n, gap = 10**8, 1.0
-    B = theory.ucb_bound([0.0, -gap], n).value
-    by_hand = 0.5 * math.log(n / (8 * B))
+    B = 32 * math.log(n) + 2
+    by_hand = []
+    for epsilon in np.geomspace(0.05, 2.0, 300):
+        raised = 32 * math.log(n) / epsilon + 2 * epsilon
+        log = math.log(n * min(1, epsilon) / (4 * (B + raised)))
+        by_hand.append(2 / (1 + epsilon) ** 2 * log)
     found = theory.promise_lower_bound(theory.ucb_bound, [0.0, -gap], n).value
-    assert by_hand <= found <= theory.lai_robbins([0.0, -gap], n).value
+    assert 0.97 * max(by_hand) <= found <= max(by_hand) * (1 + 1e-3)
+    assert found <= theory.lai_robbins([0.0, -gap], n).value
+    twice = theory.promise_lower_bound(theory.moss_bound, [0.0, -gap, -gap], 10**10).value
+    assert twice > 1.5 * theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 10**10).value
     result = ocucb.simulate("ucb:constant=8", ocucb.gap(2, gap), n, 50, rng=1, workers=1)[0]
     assert found < result.mean_regret < B
     assert theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 100).value == 0
@@ -596,6 +625,8 @@ def test_counterexample():
         assert row["conjectured"] == pytest.approx(3 * K - 4)
         # H_2 = 2K² + 4(K-2) > n; H_i = 4K for the others.
         assert row["theorem1"] == pytest.approx(K + 2 * (K - 2) * max(1, math.log(K / 4)))
+        other = theory.ocucb_shape([1.0, 0.5, 0.5 - 1 / K] + (K - 3) * [0.0], K**2).value
+        assert row["necessary"] == pytest.approx(theory.necessary(K, other))
     for policy in range(3):
         ratio = [row["measured"][policy].mean_regret / row["conjectured"] for row in rows]
         assert ratio[1] > 1.5 * ratio[0]
@@ -688,6 +719,12 @@ def test_report_of_odd_problems(problem, tmp_path):
     report.plot().savefig(tmp_path / "odd.png")
 
 
+def test_lower_bounds_are_for_gaussian_rewards():
+    statements = theory.report(ocucb.bernoulli([0.5, 0.1]), 10_000).statements
+    assert statements["Lai and Robbins"].endswith("Gaussian rewards, and these are bernoulli.")
+    assert statements["MOSS, constant 4"].value == pytest.approx(19.5 * math.sqrt(2e4) + 0.4)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -702,7 +739,7 @@ def test_report_of_odd_problems(problem, tmp_path):
     ],
 )
 def test_wrong_input_gives_one_sentence(words, sentence):
-    done = run(*words.split())
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["theory", *words.split()])
+    assert done.exit_code == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1

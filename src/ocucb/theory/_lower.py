@@ -14,7 +14,7 @@ import numpy as np
 
 from .._text import to_count
 from ..problems import Numbers, gaussian
-from ._quantities import Bound, Floats, setting
+from ._quantities import Bound, Floats, complexities_of, setting
 from ._upper import BOOK, PAPER
 
 
@@ -110,9 +110,9 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
             f"{problem.best_arms} among {K}."
         )
     values = []
-    for i in range(K):
+    for i in np.unique(gaps, return_index=True)[1]:  # equal gaps, equal sums
         others = np.delete(gaps, i) + gaps[i]
-        H = np.minimum.outer(others**-2.0, others**-2.0).sum(axis=0)
+        H = complexities_of(others)
         logs = np.log(problem.horizon / (math.log(K) * H))
         if logs.min() <= 0:
             raise ValueError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problems import Problem, gaussian
+from ._constants import best_constants
 from ._lower import (
     balanced_lower_bound,
     lai_robbins,
@@ -56,6 +57,14 @@ def _balanced(means: Floats, horizon: float, sigma: float) -> Bound:
     return balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
 
 
+def _smallest(means: Floats, horizon: float, sigma: float) -> Bound:
+    return ocucb_bound(means, horizon, sigma, given=best_constants())
+
+
+def _smallest_minimax(means: Floats, horizon: float, sigma: float) -> Bound:
+    return ocucb_minimax_bound(means, horizon, sigma, given=best_constants(goal="C2"))
+
+
 def _minimax(means: Floats, horizon: float, sigma: float) -> Bound:
     return minimax_lower_bound(means.size, horizon, sigma)
 
@@ -71,8 +80,10 @@ def _moss_pays(means: Floats, horizon: float, sigma: float) -> Bound:
 STATEMENTS: dict[str, Callable[..., Bound]] = {
     "OCUCB, theorem 1": ocucb_shape,
     "OCUCB, theorem 1 with C_1": ocucb_bound,
+    "OCUCB, theorem 1 with the smallest C_1": _smallest,
     "OCUCB, theorem 2": ocucb_minimax_shape,
     "OCUCB, theorem 2 with C_2": ocucb_minimax_bound,
+    "OCUCB, theorem 2 with the smallest C_2": _smallest_minimax,
     "AOCUCB": aocucb_shape,
     "AOCUCB, worst case": aocucb_minimax_shape,
     "UCB": ucb_shape,
@@ -162,6 +173,7 @@ class Report:
             "H_i": [float(h) if math.isfinite(h) else None for h in H_i],
             "bounds": found,
             "not_applicable": refused,
+            "seed": None if self.measured is None else self.measured.seed,
             "measured": [one.to_dict() for one in self.measured or ()],
         }
 
