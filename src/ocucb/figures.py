@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
     from .results import PolicyResult, SimulationResult
@@ -119,15 +120,12 @@ def theory_bands(report: Report) -> Figure:
         return np.array([one[name].value if name in one else np.nan for one in found])
 
     axes.plot(times, ceiling, color="#555555", linewidth=0.8, label="as much as there can be")
-    measured = [one.policy for one in next(iter(report.curve.values()), ())]
-    bands = {"UCB, constant 8": "UCB's own promise", "MOSS, constant 4": "MOSS's own promise"}
-    named = [found[-1][upper].name for upper in bands if upper in found[-1]]
-    styles = _styles([*measured, *(name for name in named if name not in measured)])
-    for (upper, lower), hatch in zip(bands.items(), ("", "...."), strict=True):
-        most = np.minimum(values(upper), ceiling)
-        if not np.isfinite(most).any():
-            continue
-        color, least = styles[found[-1][upper].name][0], np.nan_to_num(values(lower))
+    for upper, lower, family, hatch in (
+        ("UCB, constant 8", "UCB's own promise", "ucb", ""),
+        ("MOSS, constant 4", "MOSS's own promise", "moss", "...."),
+    ):
+        most, least = np.minimum(values(upper), ceiling), np.nan_to_num(values(lower))
+        color = _STYLES[family][0]
         axes.fill_between(
             times,
             least,
@@ -148,9 +146,9 @@ def theory_bands(report: Report) -> Figure:
             axes.plot(
                 times, values(name), color="#555555", linestyle=dots, linewidth=1.2, label=label
             )
-    for policy in measured:
+    measured = [one.policy for one in next(iter(report.curve.values()), ())]
+    for policy, (color, dashes) in _styles(measured).items():
         line = [result[policy] for result in report.curve.values()]
-        color, dashes = styles[policy]
         axes.errorbar(
             list(report.curve),
             [one.mean_regret for one in line],
@@ -164,6 +162,10 @@ def theory_bands(report: Report) -> Figure:
     if len(times) > 1:
         axes.set_xscale("log")
         axes.set_xlim(times[0], times[-1])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if times[-1] < 100 * times[0]:  # powers of ten alone would be too few numbers
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:g}")
     if ceiling.any():
         axes.set_yscale("log")
     # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
