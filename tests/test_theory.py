@@ -234,6 +234,16 @@ def test_every_constraint_holds(alpha, psi, tight):
     assert fixed.C1() >= found.C1() * (1 - 1e-6)
 
 
+def test_given_constants_are_kept():
+    best = theory.constants(3.0, 2.0)
+    found = theory.constants(3.0, 2.0, c3=400.0)
+    assert found.c3 == 400
+    assert all(line.holds for line in found.constraints())
+    assert best.C1() < found.C1() < 4 * best.C1()
+    same = theory.constants(3.0, 2.0, best.gamma, best.kappa)
+    assert same.C1() == pytest.approx(best.C1())
+
+
 @pytest.mark.parametrize(
     ("name", "factor", "label"),
     [
