@@ -50,7 +50,7 @@ def test_shell_lines_run(page, tmp_path):
     """Indented lines that start with `ocucb` work as they stand (with fewer runs where many)."""
     for line in re.findall(r"^    (ocucb .*)$", page.read_text(), re.MULTILINE):
         words = shlex.split(line, comments=True)[1:]
-        if words[0] in ("simulate", "reproduce"):
+        if words[0] in ("simulate", "reproduce") or "--simulate" in words:
             words += ["--runs", "20"]
         done = subprocess.run(
             [sys.executable, "-m", "ocucb", *words],

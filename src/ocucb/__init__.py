@@ -51,11 +51,14 @@ _HOME = {
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
 }
+_PACKAGES = ["gittins", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = ["__version__", *_MODULE_OF]  # noqa: PLE0604
+__all__ = ["__version__", *_PACKAGES, *_MODULE_OF]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from . import gittins as gittins
+    from . import theory as theory
     from .policies import AOCUCB as AOCUCB
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
@@ -93,6 +96,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'ocucb' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)

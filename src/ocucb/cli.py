@@ -527,6 +527,93 @@ def reproduce(
     print(done.files[-1])
 
 
+@app.command()
+@_plainly
+def theory(
+    means: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.1,-0.5")
+    ] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME:KEY=VALUE,...",
+            help="An instance of the paper instead of means, as in `ocucb simulate`.",
+        ),
+    ] = None,
+    horizon: Annotated[
+        str | None,
+        typer.Option("--horizon", "-n", metavar="N", help="Rounds: 100000 or 1e5."),
+    ] = None,
+    sigma: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The noise is sigma-subgaussian.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--simulate", help="Measure the regret of policies beside the bounds.")
+    ] = False,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME[:KEY=VALUE,...]",
+            help="With --simulate: whose regret; may be given several times. Default: ocucb, and "
+            "UCB and MOSS with the constants that their bounds are proved for.",
+        ),
+    ] = None,
+    runs: Annotated[
+        str, typer.Option("--runs", "-r", metavar="N", help="With --simulate: runs.")
+    ] = "1000",
+    seed: Annotated[
+        str | None, typer.Option(metavar="N", help="With --simulate: same seed, same numbers.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw regret against n with the bounds as bands."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead.")] = False,
+) -> None:
+    """Print what is promised, what is impossible and, on request, what is measured.
+
+    A *bound* holds as it stands; a *shape* is known up to a constant factor only; a *limit* holds
+    for n → ∞. Bounds whose condition fails are listed with the reason.
+
+    **Examples**
+
+    `ocucb theory --means 0,-0.1,-0.5 --horizon 1e5`
+
+    `ocucb theory --means 0,-0.5 --horizon 1e6 --simulate --seed 1 --plot theory.png`
+    """
+    from ._text import to_count
+
+    arms = _problem(means, problem, "gaussian", sigma)
+    rounds: Any = arms.paper_horizon if horizon is None else horizon
+    if rounds is None:
+        raise ValueError("--horizon is missing: give the number of rounds, for example 1e5.")
+    if policy and not measure:
+        raise ValueError("--policy goes with --simulate.")
+    if plot is not None:
+        from .figures import check_ending, write
+
+        check_ending(plot)
+        if not plot.parent.is_dir():
+            raise ValueError(f"the folder of {str(plot)!r} does not exist.")
+
+    from . import theory as bounds
+    from .theory import DEFAULT_POLICIES as with_bounds
+
+    report = bounds.report(
+        arms,
+        to_count(rounds, "horizon"),
+        policies=(policy or with_bounds) if measure else (),
+        runs=to_count(runs, "runs"),
+        rng=None if seed is None else to_count(seed, "seed", least=0),
+        curve=plot is not None,
+    )
+    if plot is not None:
+        write(report.plot(), plot)
+    print(json.dumps(report.to_dict(), indent=1, allow_nan=False) if as_json else report.table())
+
+
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -12,9 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
-    from .results import PolicyResult, SimulationResult
+    from .results import SimulationResult
+    from .theory import Report
 
 # The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
 _STYLES: dict[str, tuple[str, Any]] = {
@@ -53,6 +55,13 @@ def panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4.5)) -
     for one in axes:
         one.spines[["top", "right"]].set_visible(False)
         one.set_ylabel("expected regret")
+    return figure, axes
+
+
+def _single(title: str, xlabel: str) -> tuple[Figure, Axes]:
+    figure, (axes,) = panels(1)
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(xlabel)
     return figure, axes
 
 
@@ -101,27 +110,119 @@ def _draw_over_time(axes: Axes, result: SimulationResult) -> None:
     axes.legend(frameon=False)
 
 
-def draw_by_x(
-    axes: Axes, points: Sequence[tuple[float, PolicyResult]], xlabel: str, title: str
-) -> None:
-    """Draw final regret against a quantity that varies, with bars of two standard errors."""
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel(xlabel)
-    for policy, (color, dashes) in _styles(one.policy for _, one in points).items():
-        mine = [(x, one) for x, one in points if one.policy == policy]
+def theory_bands(report: Report) -> Figure:
+    """Draw regret against the horizon: a band from at least to at most for each policy with bounds.
+
+    Shapes are not drawn, and neither is what exceeds n times the largest gap, which is as much
+    regret as there can be. What speaks about the worst problem, or about n → ∞, is a line.
+    """
+    times = report.horizons()
+    ceiling = np.array(times) * report.problem.gaps.max()
+    figure, axes = _single(report.problem.name, "horizon $n$")
+    figure.set_size_inches(7, 5.5)
+    found = [report.at(n) for n in times]
+
+    def values(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array([one[name].value if name in one else np.nan for one in found])
+
+    axes.plot(times, ceiling, color="#555555", linewidth=0.8, label="as much as there can be")
+    for upper, lower, family, hatch in (
+        ("UCB, constant 8", "UCB's own promise", "ucb", ""),
+        ("MOSS, constant 4", "MOSS's own promise", "moss", "...."),
+    ):
+        most, least = np.minimum(values(upper), ceiling), np.nan_to_num(values(lower))
+        color = _STYLES[family][0]
+        axes.fill_between(
+            times,
+            least,
+            most,
+            facecolor=(color, 0.13),
+            edgecolor=(color, 0.4),
+            hatch=hatch,
+            linewidth=0,
+            label=f"{upper}: proved to lie here",
+        )
+        for edge in (most, np.where(least > 0, least, np.nan)):
+            axes.plot(times, edge, color=color, alpha=0.6, linewidth=1.0)
+    for name, label, dots in (
+        ("Lai and Robbins", "Lai and Robbins, as $n \\to \\infty$", (0, (7, 3))),
+        ("worst case", "at least this on the worst problem", (0, (1, 2))),
+    ):
+        if np.nan_to_num(values(name)).any():
+            axes.plot(
+                times, values(name), color="#555555", linestyle=dots, linewidth=1.2, label=label
+            )
+    measured = [one.policy for one in next(iter(report.curve.values()), ())]
+    for policy, (color, dashes) in _styles(measured).items():
+        line = [result[policy] for result in report.curve.values()]
         axes.errorbar(
-            [x for x, _ in mine],
-            [one.mean_regret for _, one in mine],
-            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for _, one in mine],
+            list(report.curve),
+            [one.mean_regret for one in line],
+            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for one in line],
             color=color,
             linestyle=dashes,
-            linewidth=1.6,
+            linewidth=1.8,
             elinewidth=0.8,
-            label=mine[0][1].label,
+            label=f"{line[0].label}, measured",
         )
-    axes.set_xlim(0, max(x for x, _ in points))
+    if len(times) > 1:
+        axes.set_xscale("log")
+        axes.set_xlim(times[0], times[-1])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if times[-1] < 100 * times[0]:  # powers of ten alone would be too few numbers
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:g}")
+    if ceiling.any():
+        axes.set_yscale("log")
+    # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
+    shown = [one.mean_regret for result in report.curve.values() for one in result]
+    shown += [*ceiling, *values("worst case")]
+    axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw section 2.1: regret over K where the conjecture says that it stays bounded."""
+    figure, axes = _single("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
+    axes.set_ylabel("regret / $K$")
+    K = [row["K"] for row in rows]
+
+    def curve(name: str) -> list[float]:
+        return [row[name] / row["K"] for row in rows]
+
+    axes.fill_between(
+        K,
+        0,
+        curve("necessary"),
+        color="#56b4e9",
+        alpha=0.35,
+        linewidth=0,
+        label="impossible for policies with theorem 1's regret\nafter one bad arm is raised to 1",
+    )
+    for name, label, dots in (
+        ("theorem1", "theorem 1 (order)", (0, (1, 1.5))),
+        ("conjectured", "conjecture (order)", (0, (7, 3))),
+    ):
+        axes.plot(K, curve(name), color="#555555", linestyle=dots, linewidth=1.4, label=label)
+    results = [(row["K"], one) for row in rows for one in row["measured"]]
+    for policy, (color, dashes) in _styles(one.policy for _, one in results).items():
+        mine = [(arms, one) for arms, one in results if one.policy == policy]
+        axes.errorbar(
+            [arms for arms, _ in mine],
+            [one.mean_regret / arms for arms, one in mine],
+            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) / arms for arms, one in mine],
+            color=color,
+            linestyle=dashes,
+            linewidth=1.8,
+            elinewidth=0.8,
+            label=f"{mine[0][1].label}, measured",
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(K[0], K[-1])
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

@@ -73,7 +73,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(75), duration(7300)
-    ('1 min 15 s', '2 h 2 min')
+    ('1 min 15 s', '2 h 1 min')
     """
     whole = max(0, round(seconds))
     if whole < 60:

@@ -1,0 +1,84 @@
+"""Theory that can be computed: what is promised, what is impossible, and the proof's own numbers.
+
+=====================  ==========================================================================
+`_quantities`          log⁺, gaps, H and H_i; what a `Bound` is
+`_upper`               upper bounds: OCUCB, AOCUCB, UCB, MOSS, improved UCB
+`_lower`               lower bounds, and the families of problems they speak about
+`_constants`           c_γ, c_1 … c_11, C_1(α, ψ), C_2(α, ψ), checked and minimised
+`_proof`               δ_T, u_Δ, δ_Δ, k*, δ̃_Δ and β of the proof of theorem 1
+`_counterexample`      section 2.1: where the conjectured bound fails
+`_report`              all bounds of one problem, with measured regret beside them
+=====================  ==========================================================================
+
+>>> from ocucb import theory
+>>> theory.ocucb_shape([0.0, -0.1, -0.5], horizon=1e5).kind
+'shape'
+"""
+
+from ._constants import Constants, Constraint, best_constants, c_gamma, constants
+from ._counterexample import conjectured, counterexample, necessary, plot_counterexample
+from ._lower import (
+    balanced_family,
+    balanced_lower_bound,
+    lai_robbins,
+    minimax_lower_bound,
+    promise_lower_bound,
+    unbalanced_family,
+    unbalanced_lower_shape,
+)
+from ._proof import Proof, proof
+from ._quantities import Bound, complexities, complexity, gaps, log_plus
+from ._report import DEFAULT_POLICIES, Report, report
+from ._upper import (
+    aocucb_minimax_shape,
+    aocucb_shape,
+    improved_ucb_bound,
+    moss_bound,
+    moss_shape,
+    ocucb_bound,
+    ocucb_minimax_bound,
+    ocucb_minimax_shape,
+    ocucb_shape,
+    ucb_bound,
+    ucb_shape,
+)
+
+__all__ = [
+    "DEFAULT_POLICIES",
+    "Bound",
+    "Constants",
+    "Constraint",
+    "Proof",
+    "Report",
+    "aocucb_minimax_shape",
+    "aocucb_shape",
+    "balanced_family",
+    "balanced_lower_bound",
+    "best_constants",
+    "c_gamma",
+    "complexities",
+    "complexity",
+    "conjectured",
+    "constants",
+    "counterexample",
+    "gaps",
+    "improved_ucb_bound",
+    "lai_robbins",
+    "log_plus",
+    "minimax_lower_bound",
+    "moss_bound",
+    "moss_shape",
+    "necessary",
+    "ocucb_bound",
+    "ocucb_minimax_bound",
+    "ocucb_minimax_shape",
+    "ocucb_shape",
+    "plot_counterexample",
+    "promise_lower_bound",
+    "proof",
+    "report",
+    "ucb_bound",
+    "ucb_shape",
+    "unbalanced_family",
+    "unbalanced_lower_shape",
+]

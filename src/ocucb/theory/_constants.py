@@ -1,0 +1,402 @@
+"""The constants of the proof of theorems 1 and 2: c_γ, c_1 … c_11, C_1(α, ψ) and C_2(α, ψ).
+
+The paper leaves C_1 and C_2 unspecified. Here they are numbers: every constraint of its appendix
+"Constants and Constraints" is checked, with the slips of that page mended as docs/theory.md
+explains. The free choices are γ (the ratio of the peeling argument), κ (what the paper's constraint
+on c_2 calls 1) and c_3; `constants` minimises over those that are not given, and `best_constants`
+over α and ψ as well.
+
+Two versions of the proof are kept. ``tight=False`` is the paper's, with its mistakes repaired and
+nothing else changed. ``tight=True`` takes the same steps but does not round so generously on the
+way, which makes C_1 smaller by sixteen orders of magnitude at α = 3, ψ = 2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ._quantities import Floats
+
+# Conditions (C3) and (C4) of the failure event, and its probability as a multiple of δ̃_Δ.
+# The paper: 67 in lem:uniform2, 1 + 24 + 13 from lem:beta_one, lem:uniform1 and lem:uniform2.
+# Tight: dyadic blocks with thresholds 1/2, 1/2, 2^-1.5, 2^-2, ... give 4 + sqrt(2) and 2.5.
+_SPREAD = {False: 67.0, True: 4.0 + math.sqrt(2.0)}
+_FAILURE = {False: 38.0, True: 2.5}
+_STRICTLY = 1.0 + 1e-9  # the constraint on c_1 is a strict inequality
+
+# Worst-case: sum over i of sup {log⁺(y²) / y : y² >= K / i} / sqrt(i K) is at most this.
+_WORST_CASE = 1.0 + 3.0 / math.e**2
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One line of the appendix: its label, what it says, and whether these constants satisfy it."""
+
+    label: str
+    statement: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants for which the proof of theorems 1 and 2 goes through.
+
+    Attributes
+    ----------
+    alpha, psi : float
+        The parameters of OCUCB.
+    gamma, kappa, c3 : float
+        The free choices.
+    c_gamma, c1, c2, c4, c5, c6, c7, c8, c9, c10 : float
+        The others, named as in the paper.
+    tight : bool
+        Which version of the proof.
+    """
+
+    alpha: float
+    psi: float
+    gamma: float
+    kappa: float
+    tight: bool
+    c_gamma: float
+    c1: float
+    c2: float
+    c3: float
+    c4: float
+    c5: float
+    c6: float
+    c7: float
+    c8: float
+    c9: float
+    c10: float
+
+    def c11(self, best_arms: int = 1) -> float:
+        """Return the constant of lem:expect; best arms count like the first one, each on its own.
+
+        It carries the probability of the failure event, which the paper's own c_11 forgets.
+        """
+        each_best, each_other = self._integrals()
+        return _FAILURE[self.tight] * self.c5 * (best_arms * each_best + each_other)
+
+    def _integrals(self) -> tuple[float, float]:
+        """Return what a best arm and any other arm contribute to lem:expect."""
+        c8, log_c8 = self.c8, math.log(self.c8)
+        if not self.tight:
+            return 2 * c8 * (1 + log_c8) + 3 * c8 * log_c8, 5.0
+        tail = 1 + 2 / math.log(2 * self.c10)
+        middle = 1 + 2 * math.exp(-0.5)  # the integral of max(1, log(x^-2)) over (0, 1)
+        return c8 + c8 * tail, (2 * log_c8 + 2 / math.e) / c8 + tail + middle
+
+    @property
+    def log_factor(self) -> float:
+        """What lem:delta3 loses: log(c_10 / δ_i) is at most this times log⁺(n / H_i)."""
+        return 1 + math.log(self.c10) + max(0.0, -math.log(self.c6 * self._least_u))
+
+    @property
+    def _least_u(self) -> float:
+        """No u_Δ is smaller than this over Δ²."""
+        return self.c9 * math.log(2 * self.c10)
+
+    def C1(self, best_arms: int = 1) -> float:
+        """Return C_1(α, ψ): regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
+        pulls = 1 + 2 * _SPREAD[self.tight] * (1 + best_arms)
+        return self.c9 * self.log_factor * (pulls + self.c8 * self.c11(best_arms))
+
+    @property
+    def C2(self) -> float:
+        """C_2(α, ψ): regret is at most C_2 sqrt(nK) on every problem."""
+        each_best, each_other = self._integrals()
+        each = max(each_best, each_other) if self.tight else each_best + each_other
+        lost = self.c8 * _FAILURE[self.tight] * self.c5 * each
+        pulls = 1 + 2 * _SPREAD[self.tight]
+        return 1 + _WORST_CASE * self.c9 * self.log_factor * (pulls + lost)
+
+    @property
+    def largest_gap(self) -> float:
+        """The proof needs u_i >= 2, which holds for gaps up to this many sigmas."""
+        return math.sqrt(self._least_u / 2)
+
+    def constraints(self) -> list[Constraint]:
+        """Check every constraint of the appendix, and those that the proof uses without a label.
+
+        Examples
+        --------
+        >>> all(line.holds for line in constants(3.0, 2.0).constraints())
+        True
+        """
+        c, a, g, k = self, self.alpha, self.gamma, self.kappa
+        # Constraints on u_Δ and δ_Δ: both enter as log(x / δ) / log(c_10 / δ), for δ up to 1/2.
+        # That is monotone in δ, so the two ends decide; the smallest δ stands for the limit 0.
+        ends = np.log([2.0, 1e300])
+
+        def root(factor: float, inside: float) -> Floats:
+            top = factor * (math.log(inside) + ends)
+            ratio: Floats = np.sqrt(top / (c.c9 * (math.log(c.c10) + ends)))
+            return ratio
+
+        q, spread = math.sqrt, _SPREAD[c.tight]
+        # T_k <= 1 + β_k times this times min(T_i, u_k), in lem:opt3.
+        pulled = c.c2 * max(1.0, c.c8**2 / c.c1) if c.tight else c.c2 * c.c8**3
+        all_pulls = spread * pulled + 2 if c.tight else 2 * spread * pulled
+        peeled = c.c6 * c.c_gamma * (2 * g - 1) / (g - 1)
+        index = q(a) - q(a / c.c2) - q(2 * g) - q(2 * g / c.c2)
+        lines = [
+            ("Const1", "ψ c_6 covers the pulls of all arms", _at_least(c.c6 * c.psi, all_pulls)),
+            (
+                "Const2",
+                "c_7 = 10 ψ c_6 (c_1 + c_2)",
+                _at_least(c.c7, 10 * c.psi * c.c6 * (c.c1 + c.c2)),
+            ),
+            ("Const3", "c_γ = Σ 2^(3 - γ^k)", _at_least(c.c_gamma, c_gamma(g))),
+            ("Const4", "c_4 = sqrt(2) γ", _at_least(c.c4, q(2) * g)),
+            ("Const5", "c_5 >= c_6 c_γ (2γ - 1) / (γ - 1)", _at_least(c.c5, peeled)),
+            ("Const6", "ψ >= 2", c.psi >= 2),
+            ("Const7", "(2 + c_3) c_4 / c_8 <= 1/4", _at_least(0.25, (2 + c.c3) * c.c4 / c.c8)),
+            ("Const8", "1 < γ < α / 2", 1 < g < a / 2),
+            (
+                "Const9",
+                "sqrt(α) - sqrt(α/c_2) - sqrt(2γ) - sqrt(2γ/c_2) >= κ > 0",
+                k > 0 and _at_least(index, k),
+            ),
+            (
+                "Const10",
+                "κ sqrt(c_1/u log(1/δ)) exceeds the slack of both arms",
+                bool((k * root(c.c1, 1.0) > _slack(c.c4, c.tight)).all()),
+            ),
+            (
+                "Const11",
+                "sqrt(2γ c_1/u log(c_1/δ)) <= c_3 c_4 Δ",
+                _at_least(c.c3 * c.c4, root(2 * g * c.c1, c.c1).max()),
+            ),
+            (
+                "Const12",
+                "sqrt(2γ c_2/u log(c_2/δ)) <= Δ/4",
+                _at_least(0.25, root(2 * g * c.c2, c.c2).max()),
+            ),
+            ("Const13", "sqrt(2γ/u log(1/δ)) <= Δ/4", _at_least(0.25, root(2 * g, 1.0).max())),
+            ("Const14", "sqrt(α/u log(c_7/δ)) <= Δ/4", _at_least(0.25, root(a, c.c7).max())),
+            ("lem:opt3, t = K + 1", "ψ c_6 >= 2, c_7 >= ψ c_6", c.c7 >= c.psi * c.c6 >= 2),
+            ("lem:opt3 (d)", "c_1, c_2 >= 1", min(c.c1, c.c2) >= 1),
+            ("lem:delta2", "c_9 >= e²", c.c9 >= math.e**2),
+            ("lem:expect", "log(2 c_10) >= 2, c_8 >= e", 2 * c.c10 >= math.e**2 and c.c8 >= math.e),
+        ]
+        return [Constraint(*line) for line in lines]
+
+
+def _at_least(value: float, least: float) -> bool:
+    """Compare up to rounding."""
+    return bool(value * _STRICTLY >= least)
+
+
+def _slack(c4: float, tight: bool) -> float:
+    """Return what lem:opt1 (h) asks of κ sqrt(c_1/u log(1/δ)), over Δ.
+
+    It must exceed Δ_i + 2 c_4 Δ̃. The paper splits it in halves, for 4 c_4; split in the right
+    proportion it is 1 + 2 c_4.
+    """
+    return 1 + 2 * c4 if tight else 4 * c4
+
+
+@lru_cache(maxsize=4096)
+def c_gamma(gamma: float) -> float:
+    """Return c_γ = Σ_k 2^(3 - γ^k), the constant of the peeling argument in lem:conc.
+
+    Examples
+    --------
+    >>> round(c_gamma(2.0), 6)  # 8 (1/2 + 1/4 + 1/16 + 1/256 + ...)
+    6.531372
+    """
+    if not gamma > 1:
+        raise ValueError(f"gamma must be greater than 1, got {gamma:g}.")
+    terms = math.ceil(math.log(1100) / math.log(gamma)) + 1  # beyond, a term is 0 in floating point
+    return float(np.sum(2.0 ** (3.0 - gamma ** np.arange(terms))))
+
+
+def _derive(
+    alpha: float, psi: float, gamma: float, kappa: float, c3: float | None, tight: bool
+) -> Constants | None:
+    """Work the constants out from the free ones, or return None if there are none.
+
+    c_1 must exceed a multiple of c_9 log(2 c_10), and c_10 grows with c_1; c_3 must be so large
+    that c_1 does not raise c_9 in turn (Const11). Everything else grows with c_1 and c_3, so both
+    are taken as small as they may be, unless c_3 is given.
+    """
+    room = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
+    if not (room > 0 and kappa > 0):
+        return None
+    c2 = ((math.sqrt(alpha) + math.sqrt(2 * gamma)) / room) ** 2
+    c4 = math.sqrt(2) * gamma
+    c9 = max(32 * gamma * c2, 16 * alpha)
+    asked = (_slack(c4, tight) / kappa) ** 2 * c9 / math.log(2) * _STRICTLY**2
+    c1 = asked * math.log(2 * c2)
+    for _ in range(200):  # c_1 enters what is asked of it in a logarithm: this converges quickly
+        least = math.sqrt(2 * gamma * c1 / c9) / c4
+        third = least if c3 is None else c3
+        c8 = 4 * (2 + third) * c4
+        if tight:
+            c6 = (_SPREAD[True] * c2 * max(1.0, c8**2 / c1) + 2) / psi
+        else:
+            c6 = 2 * _SPREAD[False] * c2 * c8**3 / psi
+        c7 = 10 * psi * c6 * (c1 + c2)
+        c10 = max(c1, c2, c7)
+        before, c1 = c1, asked * math.log(2 * c10)
+        if c1 <= before * _STRICTLY:
+            break
+    if third < least:
+        return None
+    peeled = (2 * gamma - 1) / (gamma - 1) if tight else 24 * gamma / (gamma - 1)
+    c5 = peeled * c6 * c_gamma(gamma)
+    return Constants(
+        alpha,
+        psi,
+        gamma,
+        kappa,
+        tight,
+        c_gamma(gamma),
+        before,
+        c2,
+        third,
+        c4,
+        c5,
+        c6,
+        c7,
+        c8,
+        c9,
+        c10,
+    )
+
+
+def _check_parameters(alpha: float, psi: float) -> None:
+    if not alpha > 2:
+        raise ValueError(f"alpha must be greater than 2 for theorems 1 and 2, got {alpha:g}.")
+    if not psi >= 2:
+        raise ValueError(f"psi must be at least 2 for theorems 1 and 2, got {psi:g}.")
+    if not (math.isfinite(alpha) and math.isfinite(psi)):
+        raise ValueError(f"alpha and psi must be finite, got {alpha:g} and {psi:g}.")
+
+
+_GOALS: dict[str, Callable[[Constants], float]] = {
+    "C1": lambda constants: constants.C1(),
+    "C2": lambda constants: constants.C2,
+}
+
+
+@lru_cache(maxsize=256)
+def constants(
+    alpha: float = 3.0,
+    psi: float = 2.0,
+    gamma: float | None = None,
+    kappa: float | None = None,
+    c3: float | None = None,
+    *,
+    tight: bool = True,
+    goal: str = "C1",
+) -> Constants:
+    """Return constants that satisfy every constraint of the proof of theorems 1 and 2.
+
+    Parameters
+    ----------
+    alpha, psi : float
+        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2.
+    gamma, kappa, c3 : float, optional
+        Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), and c3 large
+        enough. Those that are not given are chosen such that `goal` is smallest.
+    tight : bool
+        False for the paper's proof with only its mistakes repaired.
+    goal : {"C1", "C2"}
+        What is minimised.
+
+    Examples
+    --------
+    >>> found = constants(3.0, 2.0)
+    >>> 1 < found.gamma < 1.5
+    True
+    >>> found.C1() < constants(3.0, 2.0, tight=False).C1()
+    True
+    """
+    _check_parameters(alpha, psi)
+    if goal not in _GOALS:
+        raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
+    if gamma is not None and not 1 < gamma < alpha / 2:
+        raise ValueError(f"gamma must lie between 1 and alpha / 2 = {alpha / 2:g}, got {gamma:g}.")
+
+    def at(x: Floats) -> Constants | None:
+        numbers = iter(x)
+        g = gamma if gamma is not None else _gamma(alpha, next(numbers))
+        k = kappa if kappa is not None else _kappa(alpha, g, next(numbers))
+        return _derive(alpha, psi, g, k, c3, tight)
+
+    found = _minimised(at, [0.0] * [gamma, kappa].count(None), goal)
+    if found is None:
+        raise ValueError(
+            f"no c_1 satisfies the constraints with gamma={gamma}, kappa={kappa}, c3={c3} at "
+            f"alpha={alpha:g}; a larger c3 or a smaller gamma and kappa do."
+        )
+    return found
+
+
+@lru_cache(maxsize=8)
+def best_constants(*, tight: bool = True, goal: str = "C1") -> Constants:
+    """Return the constants with the smallest C_1 (or C_2) over all alpha > 2 and psi >= 2.
+
+    The paper calls this minimisation a herculean task.
+
+    Examples
+    --------
+    >>> best_constants().C1() < constants(3.0, 2.0).C1()
+    True
+    """
+    if goal not in _GOALS:
+        raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
+
+    def at(x: Floats) -> Constants | None:
+        alpha, psi = 2 + math.exp(min(x[0], 60.0)), 2 + math.exp(min(x[1], 200.0))
+        gamma = _gamma(alpha, x[2])
+        return _derive(alpha, psi, gamma, _kappa(alpha, gamma, x[3]), None, tight)
+
+    found = _minimised(at, [3.0, 20.0, -2.0, 0.0], goal)
+    assert found is not None
+    return found
+
+
+def _share(x: float) -> float:
+    """Map the real line into (0, 1)."""
+    return 1 / (1 + math.exp(-min(max(x, -30.0), 30.0)))
+
+
+def _gamma(alpha: float, x: float) -> float:
+    # Not too close to 1, where the sum c_γ has very many terms.
+    return 1 + max((alpha / 2 - 1) * _share(x), 0.01 * min(1.0, alpha / 2 - 1))
+
+
+def _kappa(alpha: float, gamma: float, x: float) -> float:
+    return (math.sqrt(alpha) - math.sqrt(2 * gamma)) * _share(x)
+
+
+def _minimised(
+    at: Callable[[Floats], Constants | None], start: list[float], goal: str
+) -> Constants | None:
+    """Search a coarse grid, then with Nelder and Mead's simplex until it stays where it is."""
+    from scipy.optimize import minimize
+
+    def height(x: Floats) -> float:
+        found = at(x)
+        return 1e6 if found is None else math.log(_GOALS[goal](found))
+
+    steps = itertools.product([-3.0, -1.5, 0.0, 1.5], repeat=len(start))
+    point = min((np.array(start) + step for step in steps), key=height)
+    best = height(point)
+    for _ in range(12 if start else 0):
+        simplex = np.vstack([point, point + np.eye(len(start))])
+        options = {"initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-9, "maxiter": 3000}
+        answer = minimize(height, point, method="Nelder-Mead", options=options)
+        gain, point, best = best - answer.fun, answer.x, float(answer.fun)
+        if gain < 1e-7:
+            break
+    return at(point)

@@ -1,0 +1,140 @@
+"""Section 2.1: the conjectured bound Σ (1/Δ_i) log⁺(n/H), and the problem on which it fails.
+
+Means 1/2, 1/2 - 1/K and 0, …, 0, with n = K². One barely suboptimal arm makes H larger than n, so
+the conjecture says that regret is of order K. But a policy with so little regret pulls one of the
+bad arms so seldom that it would not notice if that arm were the best one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._text import to_count
+from ..problems import Numbers, conjecture
+from ._quantities import complexity, setting
+from ._upper import ocucb_sum
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+DEFAULT_K = (10, 20, 40, 80, 160, 320)
+
+
+def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
+    """Return the conjectured order Σ (1/Δ_i) log⁺(n/H), Bubeck and Cesa-Bianchi (2012).
+
+    Examples
+    --------
+    >>> conjectured(conjecture(K=100).means, 10_000)  # K + 2 (K - 2): n/H is below 1
+    296.0
+    """
+    problem = setting(means, horizon, sigma)
+    log = max(1.0, math.log(problem.horizon / complexity(means, sigma)))
+    return round(sigma * float((1 / problem.suboptimal).sum()) * log, 12)
+
+
+def necessary(K: int, elsewhere: float) -> float:
+    """Return the least regret on `conjecture(K)` of a policy with regret `elsewhere` on μ'.
+
+    μ' raises one arm of mean 0 to 1. If x is the regret on μ, some such arm has
+    E[T_i] <= 2x/(K-2), and telling the two apart takes x + elsewhere >= K²/8 exp(-x/(K-2)). The
+    paper has K²/4: it forgets that the gaps are 1/2.
+
+    Examples
+    --------
+    >>> 1000 < necessary(1000, elsewhere=7000.0) < 4000
+    True
+    """
+    from scipy.optimize import brentq
+
+    K = to_count(K, "K", 3)
+    if not 0 <= elsewhere < math.inf:
+        raise ValueError(f"elsewhere must be a regret, at least 0, got {elsewhere:g}.")
+
+    def missing(x: float) -> float:
+        return K**2 / 8 * math.exp(-x / (K - 2)) - x - elsewhere
+
+    return float(brentq(missing, 0.0, K**2)) if missing(0.0) > 0 else 0.0
+
+
+def counterexample(
+    K: Sequence[int] = DEFAULT_K,
+    runs: int = 100,
+    *,
+    rng: Any = None,
+    policies: Sequence[Any] = ("ocucb", "ucb", "moss"),
+    workers: int | None = None,
+) -> list[dict[str, Any]]:
+    """Return one row for each K: what was conjectured, what theorem 1 says, what is measured.
+
+    Parameters
+    ----------
+    K : list of int
+        Numbers of arms, at least 3 each.
+    runs : int
+        Runs of each policy.
+    rng, policies, workers
+        As in `ocucb.simulate`.
+
+    Returns
+    -------
+    list of dict
+        ``K``, ``horizon``, ``conjectured`` and ``theorem1`` (orders, not bounds), ``necessary``
+        (what a policy must pay whose regret on μ' is at most the order of theorem 1 there), and
+        ``measured``: the result of each policy.
+
+    Examples
+    --------
+    >>> row, = counterexample([10], runs=20, rng=1)
+    >>> row["horizon"], row["conjectured"]
+    (100, 26.0)
+    """
+    from ..simulation import simulate
+
+    rows = []
+    for arms in K:
+        row = _known(arms)
+        problem = conjecture(arms)
+        result = simulate(policies, problem, row["horizon"], runs, rng=rng, workers=workers)
+        rows.append({**row, "measured": list(result)})
+    return rows
+
+
+def _known(K: int) -> dict[str, Any]:
+    """Return a row of `counterexample` before anything is measured."""
+    problem = conjecture(to_count(K, "K", 3))
+    n = problem.arms**2
+    raised = problem.means.copy()
+    raised[-1] = 1.0
+    return {
+        "K": problem.arms,
+        "horizon": n,
+        "conjectured": conjectured(problem.means, n),
+        "theorem1": ocucb_sum(setting(problem.means, n)),
+        "necessary": necessary(problem.arms, ocucb_sum(setting(raised, n))),
+        "measured": [],
+    }
+
+
+def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Figure:
+    """Draw the rows of `counterexample`: regret over K against K.
+
+    What needs no simulation is drawn for 300 times as many arms, where the conjectured order
+    itself becomes impossible.
+
+    Examples
+    --------
+    >>> figure = plot_counterexample(counterexample([10, 20], runs=5, rng=1))
+    """
+    from ..figures import conjecture_fails
+
+    if not rows:
+        raise ValueError("there must be at least one row to draw, got none.")
+    arms = [row["K"] for row in rows]
+    between = {round(float(K)) for K in np.geomspace(min(arms), 300 * max(arms), 60)}
+    known = [_known(K) for K in between - set(arms)]
+    return conjecture_fails(sorted([*rows, *known], key=lambda row: int(row["K"])))

@@ -1,0 +1,229 @@
+"""What is impossible: lower bounds on regret.
+
+No lower bound can be about one problem and every policy, since playing the best arm blindly is a
+policy. Each of these speaks either about the worst of a family of problems, or about policies that
+also do well elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .._text import to_count
+from ..problems import Numbers, gaussian
+from ._quantities import Bound, Floats, complexities_of, setting
+from ._upper import BOOK, PAPER
+
+
+def balanced_family(K: int, gap: float) -> Floats:
+    """Return the K mean vectors of thm:lower, one in each row.
+
+    Arm 1 has mean Δ; in row i > 1 arm i has 2Δ; all others have 0.
+
+    Examples
+    --------
+    >>> balanced_family(3, 0.5)
+    array([[0.5, 0. , 0. ],
+           [0.5, 1. , 0. ],
+           [0.5, 0. , 1. ]])
+    """
+    K = to_count(K, "K", 2)
+    rows = np.diag(np.full(K, 2.0 * _positive(gap)))
+    rows[:, 0] = gap
+    return rows
+
+
+def _positive(gap: float) -> float:
+    if not 0 < gap < math.inf:
+        raise ValueError(f"gap must be a number greater than 0, got {gap:g}.")
+    return gap
+
+
+def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return thm:lower: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
+
+    The paper has c = 1/4. Its proof leaves out the factor 1/2 of Tsybakov's lemma 2.6; with it
+    c = 1/8 remains, and 1/4 for n >= 75 H (docs/theory.md).
+
+    Examples
+    --------
+    >>> round(balanced_lower_bound(2, 0.5, 4000).value, 4)  # 1/4 * 2 * log(1000)
+    3.4539
+    >>> round(balanced_lower_bound(2, 0.5, 40).value, 4)  # 1/8 * 2 * log(10)
+    0.5756
+    """
+    K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
+    sigma = gaussian([0.0], sigma).sigma
+    scaled = _positive(gap) / sigma
+    H = (K - 1) / scaled**2
+    if n / H < math.e:
+        raise ValueError(
+            f"thm:lower needs H = (K-1) sigma²/gap² <= n/e, got H = {H:.4g} and n/e = "
+            f"{n / math.e:.4g}; a larger horizon or gap does."
+        )
+    constant = 1 / 4 if n / H >= 75 else 1 / 8
+    return Bound(
+        "any policy",
+        "lower",
+        "bound",
+        sigma * constant * (K - 1) / scaled * math.log(n / H),
+        "one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
+        "Gaussian rewards, H <= n/e; constant 1/8, and 1/4 for n >= 75 H",
+        f"{PAPER}, theorem on lower bounds, constant repaired",
+    )
+
+
+def unbalanced_family(means: Numbers) -> Floats:
+    """Return the mean vectors μ^i of the paper's last lower bound: row i has 2Δ_i added to arm i.
+
+    Examples
+    --------
+    >>> unbalanced_family([0.5, 0.25])
+    array([[0.5 , 0.25],
+           [0.5 , 0.75]])
+    """
+    problem = gaussian(means)
+    return problem.means + np.diag(2 * problem.gaps)
+
+
+def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the shape of the lower bound for an arbitrary mean vector, on `unbalanced_family`.
+
+    For one i, regret is of order Σ_{j≠i} log(n / (log(K) H_ij)) / (Δ_j + Δ_i) with
+    H_ij = Σ_{k≠i} min((Δ_k + Δ_i)^-2, (Δ_j + Δ_i)^-2). Which i is not known, so this is the
+    smallest.
+
+    Examples
+    --------
+    >>> shape = unbalanced_lower_shape([0.0, -0.5, -0.5], 1000)
+    >>> round(shape.value, 4)  # i = 2 or 3: 1/0.5 log(1000/(5 log 3)) + log(1000/(2 log 3))
+    16.5291
+    """
+    problem = setting(means, horizon, sigma)
+    K, gaps = problem.arms, problem.gaps
+    if K < 2 or problem.best_arms > 1:
+        raise ValueError(
+            f"the unbalanced lower bound needs one best arm among at least 2, got "
+            f"{problem.best_arms} among {K}."
+        )
+    values = []
+    for i in np.unique(gaps, return_index=True)[1]:  # equal gaps, equal sums
+        others = np.delete(gaps, i) + gaps[i]
+        H = complexities_of(others)
+        logs = np.log(problem.horizon / (math.log(K) * H))
+        if logs.min() <= 0:
+            raise ValueError(
+                f"the unbalanced lower bound needs n > log(K) H_ij = {math.log(K) * H.max():.4g}, "
+                f"got n = {problem.horizon}; a larger horizon does."
+            )
+        values.append(float((logs / others).sum()))
+    return Bound(
+        "any policy",
+        "lower",
+        "shape",
+        sigma * min(values),
+        "one of the family where an arm's mean is raised by twice its gap",
+        "Gaussian rewards, one best arm, every logarithm positive",
+        f"{PAPER}, unbalanced reward vector (proof omitted there)",
+    )
+
+
+def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return Lai and Robbins' Σ 2σ²/Δ_i log n, which regret approaches or exceeds as n → ∞.
+
+    Examples
+    --------
+    >>> round(lai_robbins([0.0, -0.5], 1000).value, 4)  # 4 log(1000)
+    27.631
+    """
+    problem = setting(means, horizon, sigma)
+    value = 2 * math.log(problem.horizon) * float((1 / problem.suboptimal).sum())
+    return Bound(
+        "consistent policies",
+        "lower",
+        "limit",
+        sigma * value,
+        "this problem, n → ∞",
+        "Gaussian rewards, regret o(n^a) on every problem for every a > 0",
+        "Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules",
+    )
+
+
+def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the worst-case lower bound σ sqrt((K-1)n)/27.
+
+    Examples
+    --------
+    >>> round(minimax_lower_bound(2, 729).value, 9)
+    1.0
+    """
+    K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
+    sigma = gaussian([0.0], sigma).sigma
+    if n < K - 1:
+        raise ValueError(f"the worst-case lower bound needs n >= K - 1 = {K - 1}, got n = {n}.")
+    return Bound(
+        "any policy",
+        "lower",
+        "bound",
+        sigma * math.sqrt((K - 1) * n) / 27,
+        "the worst problem with K arms and means within sigma",
+        "Gaussian rewards, n >= K - 1",
+        f"{BOOK}, theorem 15.2",
+    )
+
+
+def promise_lower_bound(
+    promise: Callable[[Numbers, float, float], Bound],
+    means: Numbers,
+    horizon: float,
+    sigma: float = 1.0,
+) -> Bound:
+    """Return what a policy must pay here because it promises little regret elsewhere.
+
+    Raise arm i to μ_1 + εΔ_i. A policy that keeps its upper bound B there and here must find out
+    which of the two it faces, so E[T_i] >= 2/((1+ε)²Δ_i²) log(n min(1, ε) Δ_i / (4 (B + B_i))).
+    For each arm the best ε is taken; arms for which the logarithm is not positive count nothing.
+
+    Parameters
+    ----------
+    promise : function
+        An upper bound such as `ucb_bound`: of means, horizon and sigma.
+    means, horizon, sigma
+        The problem.
+
+    Examples
+    --------
+    >>> from ocucb.theory import ucb_bound
+    >>> 0 < promise_lower_bound(ucb_bound, [0.0, -1.0], 1e6).value < 27.7
+    True
+    """
+    problem = gaussian(means, sigma)
+    here = promise(means, horizon, sigma)
+    if here.kind != "bound" or here.side != "upper":
+        raise ValueError(f"the promise must be an upper bound with its constant, got {here.kind}.")
+    n, total = to_count(horizon, "horizon"), 0.0
+    top = float(problem.means.max())
+    # Arms with equal gaps pay the same.
+    for width, i, arms in zip(*np.unique(problem.gaps, True, return_counts=True), strict=True):
+        if width == 0:
+            continue
+        best = 0.0
+        for epsilon in np.geomspace(0.05, 2.0, 16):
+            raised = problem.means.copy()
+            raised[i] = top + epsilon * width
+            both = here.value + promise(raised, horizon, sigma).value
+            log = math.log(n * min(1.0, epsilon) * width / (4 * both))
+            best = max(best, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
+        total += float(arms * width * best)
+    return Bound(
+        here.name,
+        "lower",
+        "bound",
+        total,
+        "this problem",
+        f"Gaussian rewards, and the policy keeps its upper bound ({here.source})",
+        f"{BOOK}, proof of theorem 16.4",
+    )

@@ -1,0 +1,157 @@
+"""What the theorems are stated in: log⁺, gaps, H and H_i, and what a bound is.
+
+Everything is measured in units of sigma: with noise that is sigma-subgaussian a gap Δ counts as
+Δ / sigma, and regret is sigma times what the formulae give.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._text import to_count
+from ..problems import Numbers, gaussian
+
+Floats = npt.NDArray[np.float64]
+
+Kind = Literal["bound", "shape", "limit"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A statement about regret, with its number.
+
+    Attributes
+    ----------
+    name : str
+        Whose regret it is about: a policy as `ocucb.simulate` knows it, or a class of policies.
+    side : {"upper", "lower"}
+        Regret is at most, or at least, `value`.
+    kind : {"bound", "shape", "limit"}
+        A bound holds as it stands. A shape is known only up to a constant factor: its value is
+        what the formula gives with that factor set to 1, and is never drawn as a bound. A limit
+        holds for n → ∞ only.
+    value : float
+        In units of regret.
+    about : str
+        The problems it speaks about: this one, the worst one, one of a family.
+    condition : str
+        What it needs, which has been checked.
+    source : str
+        Where it is proved.
+    """
+
+    name: str
+    side: Literal["upper", "lower"]
+    kind: Kind
+    value: float
+    about: str
+    condition: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A checked problem in units of sigma: gaps in increasing order, horizon."""
+
+    gaps: Floats
+    horizon: int
+    sigma: float
+
+    @property
+    def arms(self) -> int:
+        """Number of arms, K."""
+        return self.gaps.size
+
+    @property
+    def best_arms(self) -> int:
+        """Number of arms with gap 0."""
+        return int(np.count_nonzero(self.gaps == 0))
+
+    @property
+    def suboptimal(self) -> Floats:
+        """The gaps that are not 0."""
+        return self.gaps[self.best_arms :]
+
+    @property
+    def large_gaps(self) -> float:
+        """The additive term of theorems 1 and 2: Σ Δ_i if the largest gap exceeds 1, else 0."""
+        return float(self.gaps.sum()) if self.gaps[-1] > 1 else 0.0
+
+
+def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Setting:
+    """Check means, horizon and sigma; every bound starts here."""
+    problem = gaussian(means, sigma)
+    if np.ptp(problem.scales) > 0:
+        raise ValueError("sigma must be one number for all arms: the bounds know no other.")
+    return Setting(
+        np.sort(problem.gaps) / problem.sigma, to_count(horizon, "horizon"), problem.sigma
+    )
+
+
+def log_plus(x: npt.ArrayLike) -> Floats:
+    """Return log⁺(x) = max(1, log x), as section 2 of the paper defines it.
+
+    Examples
+    --------
+    >>> log_plus([0.5, 1.0, 100.0]).round(4)
+    array([1.    , 1.    , 4.6052])
+    """
+    values = np.asarray(x, dtype=np.float64)
+    for value in values[~(values >= 0)].flat:
+        raise ValueError(f"log_plus is defined for numbers from 0 on, got {value:g}.")
+    logs: Floats = np.log(np.maximum(values, math.e))
+    return logs
+
+
+def gaps(means: Numbers) -> Floats:
+    """Return Δ_i = max_j μ_j - μ_i, in the order of the arms.
+
+    Examples
+    --------
+    >>> gaps([0.0, -0.1, -0.5])
+    array([0. , 0.1, 0.5])
+    """
+    return gaussian(means).gaps
+
+
+def complexity(means: Numbers, sigma: float = 1.0) -> float:
+    """Return H = Σ σ²/Δ_i² over the arms with Δ_i > 0 (section 2.1).
+
+    Examples
+    --------
+    >>> round(complexity([0.0, -0.1, -0.5]), 9)  # 1/0.01 + 1/0.25
+    104.0
+    """
+    positive = setting(means, 1, sigma).suboptimal
+    return float((positive**-2).sum())
+
+
+def complexities(means: Numbers, sigma: float = 1.0) -> Floats:
+    """Return H_i = Σ_j min(σ²/Δ_i², σ²/Δ_j²) of every arm (theorem 1), in the order of the arms.
+
+    The sum includes the best arms, each of which adds σ²/Δ_i². The best arms' own H_i is infinite.
+
+    Examples
+    --------
+    >>> complexities([0.0, -0.1, -0.5]).round(9)  # 100 + 100 + 4 and 4 + 4 + 4
+    array([ inf, 204.,  12.])
+    """
+    setting(means, 1, sigma)
+    return complexities_of(gaps(means) / sigma)
+
+
+def complexities_of(scaled: Floats) -> Floats:
+    """Return every H_i from gaps in units of sigma, in the time that sorting takes."""
+    with np.errstate(divide="ignore"):
+        weights = scaled**-2.0
+    order = np.argsort(weights)
+    below = np.concatenate([[0.0], np.cumsum(weights[order])])
+    # Arms with a larger gap add their own 1/Δ_j², the others 1/Δ_i².
+    rank = np.searchsorted(weights[order], weights, side="left")
+    H: Floats = below[rank] + (weights.size - rank) * weights
+    return H

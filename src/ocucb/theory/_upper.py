@@ -1,0 +1,343 @@
+"""What is promised: upper bounds on the regret of OCUCB, UCB, MOSS, improved UCB and AOCUCB.
+
+Each function returns a `Bound`. Where a constant is proved for this very policy, it is a bound;
+where the literature gives an order only, or proves the constant for other parameters than those
+that people play with, it is a shape.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..problems import Numbers
+from ._constants import Constants, constants
+from ._quantities import Bound, Setting, complexities_of, log_plus, setting
+
+PAPER = "Lattimore (2015), Optimally confident UCB"
+BOOK = "Lattimore and Szepesvári (2020), Bandit algorithms"
+_SUBGAUSSIAN = "sigma-subgaussian rewards"
+
+
+def ocucb_sum(problem: Setting) -> float:
+    """Return Σ (1/Δ_i) log⁺(n/H_i), in units of sigma."""
+    H = complexities_of(problem.gaps)[problem.best_arms :]
+    return float((log_plus(problem.horizon / H) / problem.suboptimal).sum())
+
+
+def ocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the shape of theorem 1: Σ (1/Δ_i) log⁺(n/H_i), plus Σ Δ_i if a gap exceeds sigma.
+
+    Examples
+    --------
+    >>> round(ocucb_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 10 log(1e5/204) + 2 log(1e5/12)
+    80.004
+    """
+    problem = setting(means, horizon, sigma)
+    value = ocucb_sum(problem) + problem.large_gaps
+    return Bound(
+        "ocucb",
+        "upper",
+        "shape",
+        sigma * value,
+        "this problem",
+        "alpha > 2, psi >= 2; Σ Δ_i is added if the largest gap exceeds sigma",
+        f"{PAPER}, theorem 1",
+    )
+
+
+def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the shape of theorem 2: sqrt(nK), plus Σ Δ_i if a gap exceeds sigma.
+
+    Examples
+    --------
+    >>> ocucb_minimax_shape([0.0, -0.3], 800).value
+    40.0
+    """
+    problem = setting(means, horizon, sigma)
+    value = math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
+    return Bound(
+        "ocucb",
+        "upper",
+        "shape",
+        sigma * value,
+        "every problem",
+        "alpha > 2, psi >= 2; Σ Δ_i is added if the largest gap exceeds sigma",
+        f"{PAPER}, theorem 2",
+    )
+
+
+def _explicit(
+    problem: Setting, alpha: float, psi: float, given: Constants | None, goal: str
+) -> Constants:
+    found = constants(float(alpha), float(psi), goal=goal) if given is None else given
+    largest = float(problem.gaps[-1])
+    if largest > found.largest_gap:
+        raise ValueError(
+            f"the explicit constants hold for gaps up to {found.largest_gap:.4g} sigma, got "
+            f"{largest:.4g}; use the shape, or rescale the rewards."
+        )
+    return found
+
+
+def ocucb_bound(
+    means: Numbers,
+    horizon: float,
+    sigma: float = 1.0,
+    alpha: float = 3.0,
+    psi: float = 2.0,
+    given: Constants | None = None,
+) -> Bound:
+    """Return theorem 1 with its constant: C_1(α, ψ) Σ (1/Δ_i) log⁺(n/H_i).
+
+    Several best arms are allowed; C_1 grows with their number.
+
+    Parameters
+    ----------
+    means, horizon, sigma
+        The problem.
+    alpha, psi : float
+        OCUCB's parameters.
+    given : Constants, optional
+        Constants to use; by default the smallest ones for alpha and psi.
+
+    Examples
+    --------
+    >>> ocucb_bound([0.0, -0.3], 1e4).value > 1e18  # true, and of no use
+    True
+    """
+    problem = setting(means, horizon, sigma)
+    found = _explicit(problem, alpha, psi, given, "C1")
+    value = found.C1(problem.best_arms) * ocucb_sum(problem) + problem.large_gaps
+    return Bound(
+        f"ocucb:alpha={found.alpha:g},psi={found.psi:g}",
+        "upper",
+        "bound",
+        sigma * value,
+        "this problem",
+        f"alpha > 2, psi >= 2, {_SUBGAUSSIAN}, gaps up to {found.largest_gap:.3g} sigma",
+        f"{PAPER}, theorem 1 with the constants of docs/theory.md",
+    )
+
+
+def ocucb_minimax_bound(
+    means: Numbers,
+    horizon: float,
+    sigma: float = 1.0,
+    alpha: float = 3.0,
+    psi: float = 2.0,
+    given: Constants | None = None,
+) -> Bound:
+    """Return theorem 2 with its constant: C_2(α, ψ) sqrt(nK).
+
+    Parameters are those of `ocucb_bound`.
+
+    Examples
+    --------
+    >>> 1e18 < ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 1e19
+    True
+    """
+    problem = setting(means, horizon, sigma)
+    found = _explicit(problem, alpha, psi, given, "C2")
+    value = found.C2 * math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
+    return Bound(
+        f"ocucb:alpha={found.alpha:g},psi={found.psi:g}",
+        "upper",
+        "bound",
+        sigma * value,
+        "every problem",
+        f"alpha > 2, psi >= 2, {_SUBGAUSSIAN}, gaps up to {found.largest_gap:.3g} sigma",
+        f"{PAPER}, theorem 2 with the constants of docs/theory.md",
+    )
+
+
+def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: float = 8.0) -> Bound:
+    """Return UCB's bound Σ 4cσ² log(n)/Δ_i + c/(c - 4) Σ Δ_i, for c = `constant` > 4.
+
+    Bubeck and Cesa-Bianchi's α is c/2. The default 8 is UCB1 of Auer, Cesa-Bianchi and Fischer
+    (2002), whose sqrt(2 log(t)/T) is meant for rewards in [0, 1], which are 1/2-subgaussian.
+
+    Examples
+    --------
+    >>> round(ucb_bound([0.0, -0.5], 1000).value, 4)  # 32 log(1000)/0.5 + 2 * 0.5
+    443.0963
+    """
+    problem = setting(means, horizon, sigma)
+    if not 4 < constant < math.inf:
+        raise ValueError(
+            f"UCB's bound is proved for a constant greater than 4, got {constant:g}; "
+            "for others there is ucb_shape."
+        )
+    positive = problem.suboptimal
+    value = (4 * constant * math.log(problem.horizon) / positive).sum()
+    value += constant / (constant - 4) * positive.sum()
+    return Bound(
+        f"ucb:constant={constant:g}",
+        "upper",
+        "bound",
+        sigma * float(value),
+        "this problem",
+        f"constant > 4, {_SUBGAUSSIAN}",
+        "Bubeck and Cesa-Bianchi (2012), Regret analysis, theorem 2.1",
+    )
+
+
+def ucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the order of UCB's regret with the constant 2: Σ log(n)/Δ_i.
+
+    With 2, its regret over log n tends to Σ 2/Δ_i for Gaussian rewards (Katehakis and Robbins);
+    the paper knows no finite-time result.
+
+    Examples
+    --------
+    >>> round(ucb_shape([0.0, -0.5], 1000).value, 4)
+    13.8155
+    """
+    problem = setting(means, horizon, sigma)
+    value = math.log(problem.horizon) * float((1 / problem.suboptimal).sum())
+    return Bound(
+        "ucb",
+        "upper",
+        "shape",
+        sigma * value,
+        "this problem",
+        "constant 2, Gaussian rewards, n → ∞",
+        "Katehakis and Robbins (1995), Sequential choice from several populations",
+    )
+
+
+def moss_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the bound of MOSS with the constant 4: 39 σ sqrt(nK) + Σ Δ_i.
+
+    Examples
+    --------
+    >>> moss_bound([0.0, -0.5], 800).value  # 39 * 40 + 0.5
+    1560.5
+    """
+    problem = setting(means, horizon, sigma)
+    value = 39 * math.sqrt(problem.horizon * problem.arms) + float(problem.gaps.sum())
+    return Bound(
+        "moss:constant=4",
+        "upper",
+        "bound",
+        sigma * value,
+        "every problem",
+        f"constant 4, {_SUBGAUSSIAN}",
+        f"{BOOK}, theorem 9.1",
+    )
+
+
+def moss_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the order of the regret of MOSS with the constant 2 of the experiments: sqrt(nK).
+
+    The paper says that 2 + ε can be proved; for 2 itself nothing is.
+
+    Examples
+    --------
+    >>> moss_shape([0.0, -0.5], 800).value
+    40.0
+    """
+    problem = setting(means, horizon, sigma)
+    value = math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
+    return Bound(
+        "moss",
+        "upper",
+        "shape",
+        sigma * value,
+        "every problem",
+        "a constant above 2 (the paper's claim); 2 is what it plays",
+        f"Audibert and Bubeck (2009), Minimax policies; {PAPER}, appendix on experiments",
+    )
+
+
+def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the bound of improved UCB, its free λ >= sqrt(e/n) chosen best.
+
+    With gaps over 2σ it is the sum of Δ_i + (32 log(nΔ_i²) + 96)/Δ_i over the gaps above λ, 64/λ
+    for each of the others, and n times the largest of those. Stated for rewards in [0, 1]; the
+    proof uses no more than that these are 1/2-subgaussian and gaps are at most 1, so the policy
+    divides by 2σ.
+
+    Examples
+    --------
+    >>> scaled = 0.25 + (32 * math.log(1e6 / 16) + 96) / 0.25
+    >>> abs(improved_ucb_bound([0.0, -0.5], 1e6).value - 2 * scaled) < 1e-9
+    True
+    """
+    problem = setting(means, horizon, sigma)
+    positive, n = problem.suboptimal / 2, problem.horizon
+    if positive.size and positive[-1] > 1:
+        raise ValueError(
+            f"the bound of improved UCB needs gaps of at most 2 sigma, got {2 * positive[-1]:g} "
+            "sigma; give a larger sigma."
+        )
+    values = [0.0 if not positive.size else n * positive[-1]]  # λ → ∞
+    for first in range(positive.size):
+        # λ just below gap `first`, which is as large as it may be without changing the sets.
+        limit = positive[first]
+        if limit <= math.sqrt(math.e / n) or (first and limit == positive[first - 1]):
+            continue
+        above = positive[first:]
+        value = (above + (32 * np.log(n * above**2) + 96) / above).sum() + first * 64 / limit
+        values.append(float(value + (n * positive[first - 1] if first else 0.0)))
+    return Bound(
+        "improved-ucb",
+        "upper",
+        "bound",
+        2 * sigma * float(min(values)),
+        "this problem",
+        f"gaps up to 2 sigma, {_SUBGAUSSIAN}",
+        "Auer and Ortner (2010), UCB revisited, theorem 3.1",
+    )
+
+
+def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the shape of thm:aocucb: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
+
+    Only δ = 0 and the gaps themselves can be best: between gaps, nδ grows and nothing else changes.
+
+    Examples
+    --------
+    >>> round(aocucb_shape([0.0, -0.5], 1000).value, 4)  # δ = 0: 2 log(250)
+    11.0429
+    >>> round(aocucb_shape([0.0, -1e-6], 1000).value, 9)  # δ = 1e-6: 1000 δ
+    0.001
+    """
+    problem = setting(means, horizon, sigma)
+    positive, n = problem.suboptimal, problem.horizon
+    terms = log_plus(n * positive**2) / positive
+    rest = np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]])
+    value = float((n * np.concatenate([[0.0], positive]) + rest).min())
+    return Bound(
+        "aocucb",
+        "upper",
+        "shape",
+        sigma * value,
+        "this problem",
+        "nothing; δ is chosen best",
+        f"{PAPER}, theorem on AOCUCB",
+    )
+
+
+def aocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the worst-case shape of thm:aocucb: sqrt(nK log K).
+
+    Examples
+    --------
+    >>> round(aocucb_minimax_shape([0.0, -0.5], 800).value, 4)
+    33.3022
+    """
+    problem = setting(means, horizon, sigma)
+    if problem.arms < 2:
+        raise ValueError("sqrt(nK log K) needs at least 2 arms, got 1.")
+    value = math.sqrt(problem.horizon * problem.arms * math.log(problem.arms))
+    return Bound(
+        "aocucb",
+        "upper",
+        "shape",
+        sigma * (value + problem.large_gaps),
+        "every problem",
+        "at least 2 arms; Σ Δ_i is added if the largest gap exceeds sigma",
+        f"{PAPER}, theorem on AOCUCB",
+    )

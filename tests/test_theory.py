@@ -1,0 +1,755 @@
+"""Bounds, constants and the quantities of the proof.
+
+Random tests have fixed seeds. Those that could fail by chance say how often; the others check
+inequalities that hold for certain.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binom, norm
+from typer.testing import CliRunner
+
+import ocucb
+from ocucb import theory
+from ocucb.cli import app
+from ocucb.theory._constants import _FAILURE, _SPREAD
+from ocucb.theory._quantities import complexities_of
+from ocucb.theory._report import STATEMENTS
+from ocucb.theory._upper import ocucb_sum, setting
+
+PANEL = [
+    ocucb.gap(K=2, gap=0.5),
+    ocucb.gap(K=10, gap=0.3),
+    ocucb.uniform_arms(K=5),
+    ocucb.gaussian([0.0, 0.0, -0.4]),
+    ocucb.gaussian([0.0, -0.6, -2.0], sigma=2.0),
+    ocucb.moss_failure(K=10),
+]
+
+
+# --- quantities ---------------------------------------------------------------------------------
+
+
+def test_two_arms_by_hand():
+    means, n = [0.0, -0.5], 1000
+    assert theory.complexity(means) == 4
+    assert theory.complexities(means).tolist() == [math.inf, 8]  # 1/0.25 twice
+    assert theory.ocucb_shape(means, n).value == pytest.approx(2 * math.log(125))
+    assert theory.ocucb_minimax_shape(means, n).value == pytest.approx(math.sqrt(2000))
+    assert theory.aocucb_shape(means, n).value == pytest.approx(2 * math.log(250))
+    assert theory.lai_robbins(means, n).value == pytest.approx(4 * math.log(1000))
+    assert theory.ucb_bound(means, n).value == pytest.approx(64 * math.log(1000) + 1)
+    assert theory.moss_bound(means, n).value == pytest.approx(39 * math.sqrt(2000) + 0.5)
+    assert theory.conjectured(means, n) == pytest.approx(2 * math.log(250))
+
+
+def test_three_arms_by_hand():
+    means, n = [-0.5, 0.0, -0.25], 10_000
+    # 1/Δ² is 4 and 16: H = 20, H_1 = 4 + 4 + 4, H_3 = 16 + 16 + 4.
+    assert theory.gaps(means).tolist() == [0.5, 0, 0.25]
+    assert theory.complexity(means) == 20
+    assert theory.complexities(means).tolist() == [12, math.inf, 36]
+    expected = 2 * math.log(n / 12) + 4 * math.log(n / 36)
+    assert theory.ocucb_shape(means, n).value == pytest.approx(expected)
+    # δ = 0: 2 log(n/4) + 4 log(n/16), far below n/4.
+    expected = 2 * math.log(n / 4) + 4 * math.log(n / 16)
+    assert theory.aocucb_shape(means, n).value == pytest.approx(expected)
+
+
+def test_lower_bounds_by_hand():
+    assert theory.minimax_lower_bound(3, 1000).value == pytest.approx(math.sqrt(2000) / 27)
+    # K = 2, i = 1 or 2: the other gap is 0.5 in both.
+    found = theory.unbalanced_lower_shape([0.0, -0.5], 1000).value
+    assert found == pytest.approx(2 * math.log(1000 / (4 * math.log(2))))
+    # K = 3: i = 1 has gaps 0.2 and 0.4; i = 2 has 0.2, 0.6; i = 3 has 0.4, 0.6.
+    logs = []
+    for small, large in ((0.2, 0.4), (0.2, 0.6), (0.4, 0.6)):
+        H = (small**-2 + large**-2, 2 * large**-2)
+        pairs = zip(H, (small, large), strict=True)
+        logs.append(sum(math.log(1e4 / h / math.log(3)) / width for h, width in pairs))
+    found = theory.unbalanced_lower_shape([0.0, -0.2, -0.4], 10_000).value
+    assert found == pytest.approx(min(logs))
+
+
+def test_several_best_arms_count_in_H_but_cost_nothing():
+    assert theory.complexity([0.0, 0.0, -0.5]) == 4
+    assert theory.complexities([0.0, 0.0, -0.5]).tolist() == [math.inf, math.inf, 12]
+    assert theory.ocucb_shape([0.0, 0.0, -0.5], 1200).value == pytest.approx(2 * math.log(100))
+    assert theory.ocucb_shape([0.0, 0.0], 100).value == 0
+    found = theory.constants()
+    assert found.C1() < found.C1(2) < 2 * found.C1()
+    bound = theory.ocucb_bound([0.0, 0.0, -0.5], 1200)
+    assert bound.value == pytest.approx(found.C1(2) * 2 * math.log(100))
+    one, two = theory.ocucb_bound([0.0, -0.5], 800), theory.ocucb_minimax_bound([0.0, -0.5], 800)
+    assert one.value == pytest.approx(found.C1() * 2 * math.log(100))
+    assert two.value == pytest.approx(theory.constants(goal="C2").C2 * 40)
+
+
+def test_large_gaps_add_their_sum():
+    small, large = [0.0, -0.5, -1.0], [0.0, -0.5, -1.5]
+    for shape in (theory.ocucb_minimax_shape, theory.moss_shape):
+        assert shape(small, 300).value == pytest.approx(30)
+        assert shape(large, 300).value == pytest.approx(32)
+    term = theory.ocucb_shape(large, 300).value - ocucb_sum(setting(large, 300))
+    assert term == pytest.approx(2)
+    # In units of sigma: with sigma = 2 these gaps are below 1.
+    assert theory.ocucb_minimax_shape(large, 300, sigma=2.0).value == pytest.approx(60)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_regret_scales_with_sigma(name):
+    means, n = np.array([0.0, -0.5, -0.5]), 10**8
+    one = STATEMENTS[name](means, n, 1.0)
+    three = STATEMENTS[name](3.0 * means, n, 3.0)
+    assert three.value == pytest.approx(3 * one.value, rel=1e-9)
+    assert STATEMENTS[name](means[::-1], n, 1.0).value == pytest.approx(one.value)
+    assert one.source
+    assert one.condition
+    assert one.value > 0
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0, 2.5]), min_size=1, max_size=9))
+def test_complexities_are_their_definition(widths):
+    scaled = np.array(widths)
+    with np.errstate(divide="ignore"):
+        weights = scaled**-2
+    naive = np.minimum.outer(weights, weights).sum(axis=1)
+    np.testing.assert_allclose(complexities_of(scaled), naive)
+
+
+def test_limits_behave_as_the_text_says():
+    gap = 1e-7
+    # Δ → 0: nothing to lose, and AOCUCB's bound knows it (δ = Δ); theorem 1's grows like 1/Δ.
+    assert theory.aocucb_shape([0.0, -gap], 1000).value == pytest.approx(1000 * gap)
+    assert theory.ocucb_shape([0.0, -gap], 1000).value == pytest.approx(1 / gap)
+    assert theory.improved_ucb_bound([0.0, -gap], 1000).value == pytest.approx(1000 * gap)
+    # n → ∞: theorem 1 is asymptotically Σ log(n)/Δ_i, half of Lai and Robbins'.
+    means, n = [0.0, -0.3, -0.9], 2**53
+    logs = math.log(n) * (1 / 0.3 + 1 / 0.9)
+    assert theory.ocucb_shape(means, n).value == pytest.approx(logs, rel=0.15)
+    ratio = [theory.ocucb_shape(means, 10**k).value / (k * math.log(10)) for k in (3, 6, 9, 15)]
+    assert ratio == sorted(ratio)
+    assert theory.lai_robbins(means, n).value == pytest.approx(2 * logs)
+
+
+def test_improved_ucb_chooses_the_best_lambda():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        widths = np.concatenate([[0.0], rng.choice([1e-3, 1e-2, 0.05, 0.3, 1.0, 2.0], 4)])
+        n = int(10 ** rng.uniform(2, 6))
+        scaled = widths[1:] / 2
+        best = math.inf
+        for lam in [*np.geomspace(math.sqrt(math.e / n), 3, 400), *(scaled - 1e-12), *scaled]:
+            if lam >= math.sqrt(math.e / n):
+                above, below = scaled[scaled > lam], scaled[scaled <= lam]
+                value = (above + (32 * np.log(n * above**2) + 96) / above).sum()
+                value += 64 / lam * below.size + n * below.max(initial=0.0)
+                best = min(best, value)
+        found = theory.improved_ucb_bound(-widths, n).value / 2
+        # λ → ∞ makes 64/λ vanish, which the grid cannot reach.
+        assert best - 4 * 64 / 3 - 1e-6 <= found <= best + 1e-6
+
+
+def test_aocucb_chooses_the_best_delta():
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        widths = np.concatenate([[0.0], rng.uniform(0, 0.2, 4)])
+        n = int(10 ** rng.uniform(1, 5))
+        values = []
+        for delta in [*np.linspace(0, 0.3, 300), *widths]:
+            above = widths[widths > delta]
+            values.append(n * delta + (theory.log_plus(n * above**2) / above).sum())
+        assert theory.aocucb_shape(-widths, n).value == pytest.approx(min(values))
+
+
+# --- conditions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: theory.balanced_lower_bound(5, 0.1, 1000), "H = 400"),
+        (lambda: theory.balanced_lower_bound(5, 0.0, 1000), "greater than 0"),
+        (lambda: theory.balanced_lower_bound(1, 0.5, 1000), "at least 2"),
+        (lambda: theory.minimax_lower_bound(10, 8), "n >= K - 1 = 9"),
+        (lambda: theory.unbalanced_lower_shape([0.0, -0.1], 50), "a larger horizon does"),
+        (lambda: theory.unbalanced_lower_shape([0.0, 0.0], 50), "one best arm"),
+        (lambda: theory.ucb_bound([0.0, -0.1], 50, constant=2.0), "greater than 4, got 2"),
+        (lambda: theory.improved_ucb_bound([0.0, -2.5], 50), "at most 2 sigma, got 2.5"),
+        (lambda: theory.aocucb_minimax_shape([0.0], 50), "at least 2 arms"),
+        (lambda: theory.ocucb_bound([0.0, -1e4], 50), "gaps up to"),
+        (lambda: theory.ocucb_shape([0.0, -0.1], 0), "horizon must be at least 1, got 0"),
+        (lambda: theory.ocucb_shape([0.0, -0.1], 10, sigma=-1), "sigma must be greater than 0"),
+        (lambda: theory.ocucb_shape([0.0, -0.1], 10, sigma=[1, 2]), "one number for all arms"),
+        (lambda: theory.log_plus(-1.0), "from 0 on, got -1"),
+        (lambda: theory.constants(2.0, 2.0), "alpha must be greater than 2"),
+        (lambda: theory.constants(3.0, 1.5), "psi must be at least 2"),
+        (lambda: theory.constants(3.0, math.inf), "finite"),
+        (lambda: theory.constants(3.0, 2.0, gamma=1.5), "between 1 and alpha / 2"),
+        (lambda: theory.constants(3.0, 2.0, 1.1, 0.1, 1.0), "a larger c3"),
+        (lambda: theory.constants(goal="C3"), "'C1' or 'C2'"),
+        (lambda: theory.best_constants(goal="C3"), "'C1' or 'C2'"),
+        (lambda: theory.c_gamma(1.0), "greater than 1"),
+        (lambda: theory.proof([0.0, -1.0], 100, c9=1.0), "c9 >= e²"),
+        (lambda: theory.proof([0.0, -1.0], 100).u_at(0.0), "greater than 0"),
+        (lambda: theory.necessary(10, -1.0), "at least 0"),
+        (lambda: theory.counterexample([2], runs=1), "K must be at least 3"),
+        (lambda: theory.plot_counterexample([]), "at least one row"),
+        (
+            lambda: theory.promise_lower_bound(theory.ucb_shape, [0.0, -1.0], 100),
+            "must be an upper bound",
+        ),
+    ],
+)
+def test_no_number_where_a_condition_fails(call, words):
+    with pytest.raises(ValueError, match=r".") as error:
+        call()
+    assert words in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+# --- constants ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tight", [True, False])
+@pytest.mark.parametrize(("alpha", "psi"), [(2.1, 2.0), (3.0, 2.0), (6.0, 100.0), (50.0, 1e12)])
+def test_every_constraint_holds(alpha, psi, tight):
+    found = theory.constants(alpha, psi, tight=tight)
+    assert [line for line in found.constraints() if not line.holds] == []
+    assert len(found.constraints()) == 18
+    fixed = theory.constants(alpha, psi, 1 + 0.1 * (alpha / 2 - 1), tight=tight)
+    assert all(line.holds for line in fixed.constraints())
+    assert fixed.C1() >= found.C1() * (1 - 1e-6)
+
+
+def test_given_constants_are_kept():
+    best = theory.constants(3.0, 2.0)
+    found = theory.constants(3.0, 2.0, c3=400.0)
+    assert found.c3 == 400
+    assert all(line.holds for line in found.constraints())
+    assert best.C1() < found.C1() < 4 * best.C1()
+    same = theory.constants(3.0, 2.0, best.gamma, best.kappa)
+    assert same.C1() == pytest.approx(best.C1())
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "label"),
+    [
+        ("c6", 0.9, "Const1"),
+        ("c7", 0.9, "Const2"),
+        ("c_gamma", 0.9, "Const3"),
+        ("c4", 0.9, "Const4"),
+        ("c5", 0.01, "Const5"),
+        ("psi", 0.9, "Const6"),
+        ("c8", 0.9, "Const7"),
+        ("gamma", 2.0, "Const8"),
+        ("c2", 0.9, "Const9"),
+        ("kappa", 0.99, "Const10"),
+        ("c3", 0.5, "Const11"),
+        ("c9", 0.5, "Const12"),
+        ("c9", 0.001, "Const13"),
+        ("c9", 0.001, "Const14"),
+    ],
+)
+@pytest.mark.parametrize("tight", [True, False])
+def test_a_wrong_constant_is_noticed(name, factor, label, tight):
+    found = theory.constants(3.0, 2.0, tight=tight)
+    wrong = replace(found, **{name: factor * getattr(found, name)})
+    assert label in [line.label for line in wrong.constraints() if not line.holds]
+
+
+def test_the_papers_own_choice_of_c2_breaks_its_constraint():
+    found = theory.constants(3.0, 2.0)
+    a, g = math.sqrt(3.0), math.sqrt(2 * found.gamma)
+    papers = ((a + g) / (a - g)) ** 2
+    assert a - a / math.sqrt(papers) - g - g / math.sqrt(papers) == pytest.approx(0, abs=1e-12)
+    wrong = replace(found, c2=papers)
+    assert "Const9" in [line.label for line in wrong.constraints() if not line.holds]
+
+
+@pytest.mark.parametrize("tight", [True, False])
+def test_three_limits_of_the_constants(tight):
+    def both(alpha, psi):
+        found = theory.constants(alpha, psi, tight=tight)
+        return np.array([found.C1(), found.C2])
+
+    psi = 1e11 if tight else 1e26
+    at = both(13.0, psi)
+    assert (both(1e6, psi) > 1e3 * at).all()
+    assert (both(1e9, psi) > 1e2 * both(1e6, psi)).all()
+    assert (both(2.1, psi) > 1e3 * at).all()
+    assert (both(2.01, psi) > 1e3 * both(2.1, psi)).all()
+    # In ψ they grow like log ψ, once ψ is so large that failures cost nothing.
+    slow = [both(13.0, psi) for psi in (1e60, 1e120, 1e240)]
+    assert (slow[1] > 1.3 * slow[0]).all()
+    assert (slow[2] > 1.5 * slow[1]).all()
+
+
+@pytest.mark.parametrize(("tight", "C1", "C2"), [(True, 1.783e5, 1.333e5), (False, 4.08e6, 2.92e6)])
+def test_smallest_constants(tight, C1, C2):
+    one = theory.best_constants(tight=tight)
+    two = theory.best_constants(tight=tight, goal="C2")
+    assert all(line.holds for found in (one, two) for line in found.constraints())
+    assert one.C1() == pytest.approx(C1, rel=0.02)
+    assert pytest.approx(C2, rel=0.02) == two.C2
+    # Nothing nearby is better.
+    for alpha in (0.8, 1.25):
+        for psi in (0.1, 10.0):
+            near = theory.constants(alpha * one.alpha, psi * one.psi, tight=tight)
+            assert near.C1() > one.C1()
+
+
+def _failing_blocks(q: float) -> float:
+    """Bound the chance that one of the dyadic blocks of lem:uniform1 and lem:uniform2 is bad.
+
+    Block k has 2^k arms; it is bad at level b if more than a share θ_b of them has β > b, which
+    each has with probability at most q 2^-b; θ_1 = θ_2 = 1/2 and θ_b = 2^(-b/2) after that.
+    """
+    total = 0.0
+    for b in range(1, 80):
+        theta = max(0.5, 2.0 ** (-b / 2)) if b == 1 else 2.0 ** (-b / 2)
+        for k in range(60):
+            chance = float(binom.sf(math.floor(2**k * theta + 1e-9), 2**k, q * 2.0**-b))
+            total += chance
+            if 2**k * theta > 4 and chance < 1e-18:
+                break
+    return total
+
+
+def test_regularity_lemmas_with_exact_binomials():
+    """Both lemmas hold, though the Chernoff bound that the paper proves them with does not."""
+    spread = 1 + 2 * (0.5 + sum(2.0 ** (-b / 2) for b in range(2, 200)))
+    assert spread == pytest.approx(_SPREAD[True])
+    assert spread < _SPREAD[False]
+    for q in (1e-4, 0.01, 0.1, 0.2, 0.3, 1 / _FAILURE[True]):
+        assert _failing_blocks(q) <= _FAILURE[True] * q  # and beyond 1/2.5 it says nothing
+    assert _failing_blocks(0.3) > 2 * 0.3  # nor is 2.5 far too large
+    mu, epsilon = 0.01, 0.5
+    assert mu > math.exp(-(epsilon**2) / (3 * mu))  # P{X >= μ + ε} = μ for one Bernoulli variable
+
+
+def test_worst_case_sum_of_theorem_2():
+    """Σ (1/Δ_i) log⁺(n/H_i) <= (1 + 3/e²) sqrt(nK) if no gap is below sqrt(K/n)."""
+    rng = np.random.default_rng(3)
+    largest = 0.0
+    for _ in range(3000):
+        K = int(rng.integers(2, 30))
+        n = int(10 ** rng.uniform(2, 8)) + K
+        widths = math.sqrt(K / n) * np.exp(rng.exponential(rng.choice([0.01, 0.3, 1.0]), K))
+        widths[0] = 0.0
+        problem = setting(-widths, n)
+        largest = max(largest, ocucb_sum(problem) / math.sqrt(n * K))
+    assert 0.9 < largest <= 1  # what is proved is 1 + 3/e²
+    h = quad(lambda x: x**-0.5 * _sup(x**-0.5), 0, 1, points=[math.e**-2, 4 / math.e**2])[0]
+    assert h == pytest.approx(1 + 3 / math.e**2, rel=1e-6)
+
+
+def _sup(y0: float) -> float:
+    """Return sup {max(1, log y²) / y : y >= y0}."""
+    return max(max(1.0, 2 * math.log(y0)) / y0, 2 / math.e if y0 <= math.e else 0.0)
+
+
+# --- the proof ----------------------------------------------------------------------------------
+
+
+@st.composite
+def proofs(draw):
+    widths = draw(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=7))
+    best = draw(st.integers(1, 2))
+    return theory.proof(
+        [0.0] * best + [-width for width in widths],
+        10 ** draw(st.integers(2, 12)),
+        gamma=draw(st.floats(1.05, 4.0)),
+        c6=10 ** draw(st.floats(-3, 3)),
+        c9=draw(st.floats(7.5, 1000.0)),
+        c10=10 ** draw(st.floats(0.2, 6)),
+    )
+
+
+wide = st.floats(0.003, 3.0)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(proofs(), wide)
+def test_mutual_definition_is_solved(proof, gap):
+    n, K = proof.problem.horizon, proof.problem.arms
+    for width, u in [*zip(proof.problem.gaps, proof.u, strict=True), (gap, proof.u_at(gap))]:
+        if width > 0:
+            delta = min(0.5, proof.c6 / n * sum(min(other, u) for other in proof.u))
+            assert u == pytest.approx(proof.c9 / width**2 * math.log(proof.c10 / delta), rel=1e-9)
+            assert proof.delta_at(width) == pytest.approx(delta, rel=1e-9)
+        else:
+            assert u == math.inf
+    assert proof.delta(1.0) == pytest.approx(min(0.5, proof.c6 * K / n))
+    k = proof.k_star(gap)
+    target = math.log(1 / proof.delta_at(gap)) / gap**2
+    assert proof.gamma ** (k + 1) >= target * (1 - 1e-9)
+    assert k == 0 or proof.gamma**k < target
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(proofs(), wide, wide, st.floats(1, 1e6), st.floats(1, 1e3))
+def test_lemmas_of_part_0_and_technical_lemmas(proof, gap, other, T, ratio):
+    close = 1 + 1e-9
+    # lem:delta
+    assert proof.delta(T) <= proof.delta(T + 1)
+    assert proof.delta(T * ratio) <= proof.delta(T) * ratio * close
+    # lem:delta2
+    assert proof.delta_tilde(gap) <= proof.delta_tilde_bound(gap) * close
+    # lem:delta4 and lem:u, for any two gaps
+    small, large = sorted([gap, other])
+    assert proof.delta_at(small) <= proof.delta_at(large) * (large / small) ** 2 * close
+    assert proof.u_at(large) <= proof.u_at(small) * close
+    assert proof.u_at(small) <= proof.u_at(large) * (large / small) ** 2 * close
+    # lem:delta3, with the term that it needs where c_6 c_9 log(2 c_10) is below 1
+    widths, u = proof.problem.suboptimal, proof.u[proof.problem.best_arms :]
+    extra = max(0.0, -math.log(proof.c6 * proof.c9 * math.log(2 * proof.c10)))
+    right = proof.c9 * (1 + math.log(proof.c10) + extra) * ocucb_sum(proof.problem)
+    assert (widths * u).sum() <= right * close
+
+
+def test_delta3_as_printed_fails_when_c6_is_tiny():
+    proof = theory.proof([0.0, -1.0], 1e6, c6=1e-9, c9=8.0, c10=2.0)
+    printed = 8.0 * (1 + math.log(2.0)) * ocucb_sum(proof.problem)
+    assert proof.u[1] > printed
+    # Which happens to OCUCB's constants once ψ is large: the logarithm's constant grows with ψ.
+    found = theory.constants(13.0, 1e20)
+    assert found.log_factor > 1 + math.log(found.c10)
+
+
+@pytest.mark.parametrize("tight", [True, False])
+def test_lem_int_and_lem_expect(tight):
+    """The integral over δ̃ is below c_11 Σ Δ_i u_i (without the failure event's factor)."""
+    found = theory.constants(13.0, 1e11, tight=tight)
+    for widths, n in (([0.5], 1e6), ([0.1, 0.1, 0.9], 1e8), ([0.02, 0.3, 1.0], 1e10)):
+        proof = theory.proof([0.0, *(-w for w in widths)], n, found)
+        lowest = widths[0] / found.c8
+        integral = quad(
+            lambda x, proof=proof: math.exp(x) * proof.delta_tilde_bound(math.exp(x)),
+            math.log(lowest),
+            math.log(1e5),
+            limit=400,
+        )[0]
+        scale = found.c5 / (found.c6 * found.c_gamma * (2 * found.gamma - 1) / (found.gamma - 1))
+        left = scale * n * (lowest * proof.delta_tilde_bound(lowest) + integral)
+        right = found.c11() / _FAILURE[tight] * (proof.problem.suboptimal * proof.u[1:]).sum()
+        assert left <= right
+        assert left > right / 50  # the constant is not idle
+        for i, width in enumerate(widths, start=1):
+            tail = quad(lambda x, proof=proof: proof.u_at(1 / x) / x**2, 1e-9, 1 / width)[0]
+            limit = found.c9 / width * (2 + math.log(found.c10 / proof.delta_at(width)))
+            assert tail <= limit * (1 + 1e-6)
+            u = proof.u[i]
+            middle = quad(
+                lambda x, proof=proof, u=u: u * math.log(proof.u_at(x) / u), 1e-4 * width, width
+            )[0]
+            assert middle <= 2 * width * u
+
+
+def test_condition_c4_does_the_work_of_c2():
+    """Σ β_j Δ_j u_j over the large gaps is at most 2 (1 + best arms) S Σ Δ_j u_j, S from (C4)."""
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        K, best = int(rng.integers(2, 9)), int(rng.integers(1, 3))
+        widths = np.sort(np.concatenate([np.zeros(best), 10 ** rng.uniform(-2, 0, K - 1)]))
+        proof = theory.proof(-widths, 10 ** int(rng.integers(2, 9)), c6=10 ** rng.uniform(-3, 2))
+        u, gaps = proof.u, proof.problem.gaps
+        beta = 1 + rng.pareto(0.7, u.size)
+        # The ratio is monotone between the u_i, and constant beyond them.
+        S = max(
+            (beta * np.minimum(u, T)).sum() / np.minimum(u, T).sum()
+            for T in [*u[best:], 2 * u[best], 1e300]
+        )
+        cost = (gaps * np.where(gaps > 0, u, 0))[best:]
+        for first in range(cost.size):
+            assert (beta[best:] * cost)[first:].sum() <= 2 * (1 + best) * S * cost.sum() + 1e-9
+
+
+def test_condition_c2_is_not_monotone():
+    """The paper's (C2) may hold at Δ and fail at a larger Δ: fewer arms, a larger average."""
+    cost, beta = np.array([10.0, 1.0]), np.array([1.0, 5.0])  # increasing gaps
+    assert (beta * cost).sum() <= 2 * cost.sum()
+    assert (beta * cost)[1:].sum() > 2 * cost[1:].sum()
+
+
+def test_beta_is_its_definition():
+    rng = np.random.default_rng(5)
+    proof = theory.proof([0.0, -0.5], 300)
+    means = 3 * np.cumsum(rng.standard_normal((50, 40)), axis=1) / np.arange(1, 41)
+    found = proof.beta(means, 0.2)
+    assert (found > 1).any()
+    assert (found == 1).any()
+    t = np.arange(1, 41)
+    logs = np.array([math.log(1 / proof.delta(s)) for s in t])
+
+    def inside(beta, path):
+        width = np.sqrt(2 * proof.gamma * beta / t * logs) + math.sqrt(2) * proof.gamma * 0.2
+        return (np.abs(path) <= width).all()
+
+    for beta, path in zip(found, means, strict=True):
+        assert inside(beta * (1 + 1e-9), path)
+        assert beta == 1 or not inside(beta * (1 - 1e-9), path)
+
+
+@pytest.mark.parametrize(("gamma", "gap", "horizon"), [(1.1, 0.6, 10_000), (2.0, 0.3, 1000)])
+def test_lem_conc_and_lem_beta_one_by_simulation(gamma, gap, horizon):
+    """P{β > b} <= δ̃ 2^-b, with the walk tilted towards the boundary: plainly it is never seen.
+
+    The estimate's relative standard error is below 50 %, and the lemma is loose by a factor of more
+    than a thousand: it cannot fail by chance.
+    """
+    from ocucb.theory._proof import Proof
+
+    proof = Proof(setting([0.0, -1.0], horizon), gamma, 1.0, 1.0, 1.4)
+    rng = np.random.default_rng(6)
+    runs, steps = 20_000, 40
+    t = np.arange(1, steps + 1)
+    plain = np.cumsum(rng.standard_normal((runs, steps)), axis=1)
+    logs = np.array([math.log(1 / proof.delta(s)) for s in t])
+    bound = proof.delta_tilde(gap)
+    assert bound < 2
+    for b in (1.0, 1.5, 2.0):
+        edge = t * (np.sqrt(2 * gamma * b / t * logs) + math.sqrt(2) * gamma * gap)
+        drift = (edge / t)[(edge**2 / t).argmin()]  # where the edge is easiest to reach
+        walk = plain + drift * t
+        over = walk >= edge
+        hit = np.flatnonzero(over.any(axis=1))
+        when = over[hit].argmax(axis=1)
+        weights = np.zeros(runs)
+        weights[hit] = np.exp(-drift * walk[hit, when] + drift**2 * (when + 1) / 2)
+        chance, error = 2 * weights.mean(), 2 * weights.std() / math.sqrt(runs)
+        assert 0 < error < 0.5 * chance
+        assert 1000 * chance <= bound * 2**-b
+    beta = proof.beta(plain / t, gap)
+    assert (beta > 1).mean() <= bound
+    assert (beta - 1).mean() <= 2 * bound
+
+
+# --- lower bounds and measurements --------------------------------------------------------------
+
+
+def test_families():
+    assert theory.balanced_family(2, 0.3).tolist() == [[0.3, 0.0], [0.3, 0.6]]
+    family = theory.unbalanced_family([0.0, -0.1, -0.5])
+    assert np.allclose(family, [[0, -0.1, -0.5], [0, 0.1, -0.5], [0, -0.1, 0.5]])
+    # Raising arm i by twice its gap makes it the best one, by its old gap.
+    assert np.allclose(theory.gaps(family[2]), [0.5, 0.6, 0])
+
+
+def test_thm_lower_constant():
+    """log(x/log x) >= log(x)/2 from e on, log(x/(2 log x)) >= log(x)/2 from 75 on, not before."""
+    x = np.geomspace(math.e, 1e9, 10_000)
+    assert (np.log(x / np.log(x)) >= np.log(x) / 2 - 1e-12).all()
+    large = x[x >= 75]
+    assert (np.log(large / (2 * np.log(large))) >= np.log(large) / 2).all()
+    assert math.log(74 / (2 * math.log(74))) < math.log(74) / 2
+    at, below = theory.balanced_lower_bound(2, 1.0, 75), theory.balanced_lower_bound(2, 1.0, 74)
+    assert at.value == pytest.approx(math.log(75) / 4)
+    assert below.value == pytest.approx(math.log(74) / 8)
+    # Tsybakov's lemma 2.6 needs its 1/2: two Gaussians half a sigma apart.
+    overlap, kl = 2 * norm.cdf(-0.25), 0.125
+    assert math.exp(-kl) / 2 <= overlap < math.exp(-kl)
+
+
+@pytest.mark.parametrize(("K", "gap", "n"), [(2, 0.5, 2000), (5, 0.3, 20_000)])
+def test_no_policy_beats_thm_lower_on_its_family(K, gap, n):
+    """Regret on the worse of two members exceeds the bound by far more than five errors."""
+    bound = theory.balanced_lower_bound(K, gap, n).value
+    for policy in ("ocucb", "moss:constant=4", "ucb:constant=8"):
+        worst = max(
+            ocucb.simulate(policy, ocucb.gaussian(row), n, 200, rng=1, workers=1)[0].mean_regret
+            for row in theory.balanced_family(K, gap)[:2]
+        )
+        assert worst >= bound
+
+
+def test_no_policy_beats_the_worst_case():
+    """The hard problem has gaps near sqrt((K-1)/n); regret there is several times the bound."""
+    K, n = 5, 5000
+    bound = theory.minimax_lower_bound(K, n).value
+    problem = ocucb.gap(K=K, gap=2 * math.sqrt((K - 1) / n))
+    for policy in ("ocucb", "moss:constant=4", "ucb:constant=8"):
+        result = ocucb.simulate(policy, problem, n, 200, rng=1, workers=1)[0]
+        assert result.mean_regret - 5 * result.stderr[-1] >= bound
+
+
+@pytest.mark.parametrize("problem", PANEL, ids=lambda problem: problem.name)
+def test_measured_regret_lies_between(problem):
+    """Every measurement is at least five standard errors inside its bounds."""
+    n = 100_000
+    promised = {
+        "ucb:constant=8": (theory.ucb_bound, theory.promise_lower_bound),
+        "moss:constant=4": (theory.moss_bound, theory.promise_lower_bound),
+        "ocucb": (theory.ocucb_bound, None),
+        "improved-ucb": (theory.improved_ucb_bound, None),
+    }
+    for policy, (upper, lower) in promised.items():
+        runs = 5 if policy == "improved-ucb" else 200
+        result = ocucb.simulate(policy, problem, n, runs, rng=1, workers=1)[0]
+        error = 5 * result.stderr[-1]
+        most = upper(problem.means, n, problem.sigma)
+        assert (most.side, most.kind) == ("upper", "bound")
+        assert result.mean_regret + error <= most.value
+        if lower is not None:
+            least = lower(upper, problem.means, n, problem.sigma)
+            assert (least.side, least.kind) == ("lower", "bound")
+            assert least.value <= result.mean_regret - error
+
+
+def test_a_promise_costs_something():
+    """The formula on a finer grid of ε, with UCB's bounds B and B' by hand."""
+    n, gap = 10**8, 1.0
+    B = 32 * math.log(n) + 2
+    by_hand = []
+    for epsilon in np.geomspace(0.05, 2.0, 300):
+        raised = 32 * math.log(n) / epsilon + 2 * epsilon
+        log = math.log(n * min(1, epsilon) / (4 * (B + raised)))
+        by_hand.append(2 / (1 + epsilon) ** 2 * log)
+    found = theory.promise_lower_bound(theory.ucb_bound, [0.0, -gap], n).value
+    assert 0.97 * max(by_hand) <= found <= max(by_hand) * (1 + 1e-3)
+    assert found <= theory.lai_robbins([0.0, -gap], n).value
+    twice = theory.promise_lower_bound(theory.moss_bound, [0.0, -gap, -gap], 10**10).value
+    assert twice > 1.5 * theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 10**10).value
+    result = ocucb.simulate("ucb:constant=8", ocucb.gap(2, gap), n, 50, rng=1, workers=1)[0]
+    assert found < result.mean_regret < B
+    assert theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 100).value == 0
+
+
+def test_counterexample():
+    """At K = 10, 40, 160 regret grows like K log K, which the conjecture's order does not."""
+    rows = theory.counterexample([10, 40, 160], runs=40, rng=1, workers=1)
+    for row in rows:
+        K = row["K"]
+        assert row["conjectured"] == pytest.approx(3 * K - 4)
+        # H_2 = 2K² + 4(K-2) > n; H_i = 4K for the others.
+        assert row["theorem1"] == pytest.approx(K + 2 * (K - 2) * max(1, math.log(K / 4)))
+        other = theory.ocucb_shape([1.0, 0.5, 0.5 - 1 / K] + (K - 3) * [0.0], K**2).value
+        assert row["necessary"] == pytest.approx(theory.necessary(K, other))
+    for policy in range(3):
+        ratio = [row["measured"][policy].mean_regret / row["conjectured"] for row in rows]
+        assert ratio[1] > 1.5 * ratio[0]
+        assert ratio[2] > 1.3 * ratio[1]
+    x = theory.necessary(2000, 15_000.0)
+    assert 2000**2 / 8 * math.exp(-x / 1998) == pytest.approx(x + 15_000)
+    assert theory.necessary(10, 100.0) == 0
+    # Enough arms, and even the conjectured order itself is too little.
+    assert theory.necessary(10**5, 10**5 * math.log(10**5)) > 3 * 10**5
+    figure = theory.plot_counterexample(rows)
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert "conjecture (order)" in labels
+    assert "OCUCB, measured" in labels
+
+
+# --- report and command line --------------------------------------------------------------------
+
+
+def test_import_is_lazy():
+    code = "import sys, ocucb; assert not {'numba', 'ocucb.theory', 'scipy'} & set(sys.modules)"
+    code += "; ocucb.theory.complexity([0, -1]); assert ocucb.gittins.__doc__"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ocucb", "theory", *words], capture_output=True, text=True
+    )
+
+
+def test_command_prints_every_bound():
+    done = run("--means", "0,-0.1,-0.5", "--horizon", "1e5")
+    assert done.returncode == 0, done.stderr
+    assert "H   = 104" in done.stdout
+    assert "H_i = inf, 204, 12" in done.stdout
+    assert "     80.00  shape  OCUCB, theorem 1 (ocucb)" in done.stdout
+    assert "    276.31  limit  Lai and Robbins" in done.stdout
+    assert "thm:lower: thm:lower speaks about one best arm" in done.stdout
+    for name in STATEMENTS:
+        assert name in done.stdout
+
+
+def test_command_with_json_plot_and_measurement(tmp_path):
+    path = tmp_path / "theory.png"
+    words = "--means 0,-0.5 -n 1e4 --simulate --runs 20 --seed 1 --json -p ocucb -p moss:constant=4"
+    done = run(*words.split(), "--plot", str(path))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["H"] == 4
+    assert found["H_i"] == [None, 8]
+    assert [one["policy"] for one in found["measured"]] == [
+        "ocucb:alpha=3,psi=2",
+        "moss:constant=4",
+    ]
+    values = {one["statement"]: one for one in found["bounds"]}
+    assert values["MOSS, constant 4"]["value"] == pytest.approx(39 * math.sqrt(2e4) + 0.5)
+    assert values["MOSS, constant 4"]["kind"] == "bound"
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_shapes_are_never_drawn():
+    report = theory.report(ocucb.gap(2, 0.5), 10_000, policies=["ocucb"], runs=5, rng=1, curve=True)
+    figure = report.plot()
+    labels = figure.legends[0].get_texts()
+    assert [text.get_text() for text in labels] == [
+        "as much as there can be",
+        "UCB, constant 8: proved to lie here",
+        "MOSS, constant 4: proved to lie here",
+        "Lai and Robbins, as $n \\to \\infty$",
+        "at least this on the worst problem",
+        "OCUCB, measured",
+    ]
+    assert list(report.curve) == report.horizons()
+    ceiling = figure.axes[0].lines[0].get_ydata()
+    assert list(ceiling) == [0.5 * n for n in report.horizons()]
+    # What is drawn of a bound never exceeds what is possible, nor what is proved.
+    for line, name in ((1, "UCB, constant 8"), (3, "MOSS, constant 4")):
+        drawn = figure.axes[0].lines[line].get_ydata()
+        proved = [report.at(n)[name].value for n in report.horizons()]
+        assert drawn == pytest.approx(np.minimum(proved, ceiling))
+
+
+@pytest.mark.parametrize(
+    "problem", [ocucb.gaussian([0.0]), ocucb.gaussian([1.0, 1.0]), ocucb.gap(3, 5.0)]
+)
+def test_report_of_odd_problems(problem, tmp_path):
+    report = theory.report(problem, 2)
+    assert "Regret is at most" in report.table()
+    json.dumps(report.to_dict(), allow_nan=False)
+    report.plot().savefig(tmp_path / "odd.png")
+
+
+def test_lower_bounds_are_for_gaussian_rewards():
+    statements = theory.report(ocucb.bernoulli([0.5, 0.1]), 10_000).statements
+    assert statements["Lai and Robbins"].endswith("Gaussian rewards, and these are bernoulli.")
+    assert statements["MOSS, constant 4"].value == pytest.approx(19.5 * math.sqrt(2e4) + 0.4)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--means 0,-0.1", "Error: --horizon is missing"),
+        ("--horizon 10", "Error: give the arms either with --means"),
+        ("--means 0,x --horizon 10", "Error: --means must be a number"),
+        ("--means 0,-1 --horizon 0", "Error: horizon must be at least 1, got 0."),
+        ("--means 0,-1 --horizon 10 --policy ucb", "Error: --policy goes with --simulate."),
+        ("--means 0,-1 --horizon 10 --plot a.txt", "Error: cannot draw to 'a.txt'"),
+        ("--means 0,-1 --horizon 10 --plot no/a.png", "Error: the folder of 'no/a.png'"),
+        ("--means 0,-1 --horizon 10 --sigma 1,2", "Error: sigma must be one number"),
+    ],
+)
+def test_wrong_input_gives_one_sentence(words, sentence):
+    done = CliRunner().invoke(app, ["theory", *words.split()])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") == 1
