@@ -1,4 +1,4 @@
-# make reproduce   redraw the paper's first comparison into reproduction/
+# make reproduce   redraw every figure of the paper and check its claims, into reproduction/
 # make test        lint, types, tests: everything that must hold
 # make bench       measure speed against the yardstick, write bench/table.md
 

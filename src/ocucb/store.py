@@ -269,6 +269,16 @@ class Store:
             return None
         return Block(first, moments, seconds)
 
+    def runs(self, specification: Specification) -> int:
+        """Return how many runs of a simulation are here, at a glance."""
+        with self._explained():
+            row = self._database.execute(
+                "select max(first + runs) from blocks join simulations on simulation = id "
+                "where identity = ?",
+                (specification.identity,),
+            ).fetchone()
+        return int(row[0] or 0)
+
     def add(self, specification: Specification, block: Block) -> None:
         """Take a finished block; it is committed within a moment."""
         self._waiting.append((specification, block))

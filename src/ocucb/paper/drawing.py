@@ -139,6 +139,8 @@ def write(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure in all formats, the same bytes for the same picture."""
     paths = [folder / f"{name}.{ending}" for ending in ENDINGS]
     dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # what was laid out once serves all formats
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         for path, ending in zip(paths, ENDINGS, strict=True):
             figure.savefig(path, dpi=150, metadata=dateless[ending])

@@ -46,8 +46,9 @@ class Display:
         """Start to count, with the estimated time of each task."""
         self._tasks, self._seconds = tasks, seconds
         self._began, self._pulls, self._work = time.monotonic(), 0.0, 0.0
+        self._total = sum(seconds)
         if self._bar is not None:
-            self._bar.update(self._task, total=sum(seconds), completed=0.0)
+            self._bar.update(self._task, total=self._total, completed=0.0)
 
     def advance(self, number: int, job: Job, block: Block) -> None:
         """Take note of a block of the task with this number."""
@@ -57,7 +58,7 @@ class Display:
         if self._bar is None:
             return
         spent = time.monotonic() - self._began
-        left = spent * (sum(self._seconds) / max(self._work, 1e-9) - 1.0)
+        left = spent * (self._total / max(self._work, 1e-9) - 1.0)
         self._bar.update(
             self._task,
             description=f"{task.panel.name}, {task.line.label}",

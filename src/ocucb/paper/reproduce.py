@@ -86,7 +86,7 @@ def reproduce(
         seconds = estimate(tasks, means)
         say(
             f"{len(tasks):,} points in {len(chosen)} panels: about "
-            f"{duration(sum(seconds) / threads)} with {threads} workers if nothing is finished yet."
+            f"{duration(sum(seconds) / threads)} with {threads} workers."
         )
         display.begin(tasks, seconds)
         points = list(measure(tasks, means))

@@ -102,7 +102,7 @@ def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[T
 
 
 def estimate(tasks: Sequence[Task], means: Means) -> list[float]:
-    """Return the seconds that each point will take one worker.
+    """Return the seconds that each point will still take one worker.
 
     The first block of a few points on each line is played (or found in the store), and the time of
     a run in between is interpolated.
@@ -134,7 +134,8 @@ def estimate(tasks: Sequence[Task], means: Means) -> list[float]:
         known = [i for i in numbers if i in cost]
         a_run = np.interp(numbers, known, [cost[i] for i in known])
         for i, one in zip(numbers, a_run, strict=True):
-            seconds[i] = float(one) * tasks[i].runs
+            finished = means.store.runs(tasks[i].specification())
+            seconds[i] = float(one) * max(0, tasks[i].runs - finished)
     return seconds
 
 
