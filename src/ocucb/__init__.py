@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "live": ["Bandit"],
     "policies": [
         "AOCUCB",
         "BernoulliGittins",
@@ -49,12 +50,14 @@ _HOME = {
     ],
     "results": ["PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
+    "summary": ["Summary"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = ["__version__", *_MODULE_OF]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from .live import Bandit as Bandit
     from .policies import AOCUCB as AOCUCB
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from .results import SimulationResult as SimulationResult
     from .simulation import SimulationInterrupted as SimulationInterrupted
     from .simulation import simulate as simulate
+    from .summary import Summary as Summary
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from .results import PolicyResult, SimulationResult
+    from .summary import Summary
 
 # The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
 _STYLES: dict[str, tuple[str, Any]] = {
@@ -99,6 +100,51 @@ def regret_by_x(points: Sequence[tuple[float, PolicyResult]], xlabel: str, title
     axes.set_xlim(0, max(x for x, _ in points))
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+    return figure
+
+
+def live_summary(summary: Summary) -> Figure:
+    """Draw what a live bandit knows: means with intervals and indices, and the share of traffic."""
+    shown = summary.shown()
+    height = 1.5 + 0.3 * len(shown)
+    figure = Figure(figsize=(8, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
+    rows = np.arange(len(shown))
+    mean, low, high = summary.mean[shown], summary.low[shown], summary.high[shown]
+    colors = np.where(summary.retired[shown], "#aaaaaa", "#377eb8")
+    label = f"mean, {100 * summary.level:g}% interval"
+    left.hlines(rows, low, high, colors=colors.tolist(), linewidth=2.5, alpha=0.6)
+    left.scatter(mean, rows, c=colors.tolist(), s=24, label=label, zorder=3)
+    if np.isfinite(summary.index[shown]).any():
+        left.scatter(
+            summary.index[shown], rows, marker="|", color="#e41a1c", s=90, label="index", zorder=3
+        )
+    left.set_yticks(
+        rows,
+        [
+            f"{summary.arms[i]}" + (" (next)" if summary.arms[i] == summary.next_arm else "")
+            for i in shown
+        ],
+    )
+    left.invert_yaxis()
+    left.set_xlabel("loss" if summary.minimize else "reward")
+    figure.legend(loc="outside upper right", frameon=False, fontsize=8, ncols=2)
+    total = max(1, int((summary.pulls + summary.open).sum()))
+    right.barh(rows, 100 * summary.pulls[shown] / total, color=colors.tolist(), height=0.6)
+    right.barh(
+        rows,
+        100 * summary.open[shown] / total,
+        left=100 * summary.pulls[shown] / total,
+        color="white",
+        edgecolor=colors.tolist(),
+        hatch="////",
+        height=0.6,
+    )
+    right.set_xlabel("traffic in % (hatched: open)")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{summary.policy}, round {summary.round:,}", fontsize=10, x=0.02, ha="left")
     return figure
 
 

@@ -6,26 +6,26 @@ that hold the state of play (columns below), then what happened. Nothing else is
 What is decided
 ---------------
 An arm with S rewards ("told") of sum s and with o asks that are still open has made T = S + o
-pulls: its index is ``s / S + sigma * bonus(T, t, n, K)``. So an open ask lowers the bonus and leaves
-the mean alone. With no open asks this is the rule of the step engine, with the same random numbers
-for ties and samples: the same rewards give the same arms. Beyond what the simulator meets:
+pulls: its index is ``s / S + sigma * bonus(T, t, n, K)``. So an open ask lowers the bonus and
+leaves the mean alone. With no open asks this is the rule of the step engine, with the same random
+numbers for ties and samples: the same rewards give the same arms. Beyond what the simulator meets:
 
 - arms that were never asked for nor told about come first, in order;
 - an arm whose rewards are all outstanding comes after the arms that have one, and among such arms
-  one with the fewest open asks comes first (`index_of`);
+  one with the fewest open asks comes first (`unheard`);
 - beyond the horizon n, t and T count as n;
-- K is the number of arms that are not retired, t the number of asks and extra rewards so far plus 1.
+- K is the number of arms that are not retired, t - 1 the number of asks and extra rewards so far.
 
 Without looking at all arms
 ---------------------------
-Where the index of a waiting arm does not rise, what it was when somebody last looked is a *ceiling*. A
-tree over blocks of arms holds the highest ceiling of each part: the arm that owns the highest of all is
-looked at afresh; if it stays above the second highest, it is the largest, and if not, its ceiling is
-lowered and the next one is looked at. A look costs log K.
+Where the index of a waiting arm does not rise, what it was when somebody last looked is a
+*ceiling*. A tree over blocks of arms holds the highest ceiling of each part: the arm that owns the
+highest of all is looked at afresh; if it stays above the second highest, it is the largest, and if
+not, its ceiling is lowered and the next one is looked at. A look costs log K.
 
 Rewards of few values (clicks) make thousands of arms whose ceilings are equal, and all of them sink
-from round to round. So a node knows how many arms share its highest ceiling, and whether they are all
-in the same state, (T, S, s): then one look is enough for all of them, and they are lowered
+from round to round. So a node knows how many arms share its highest ceiling, and whether they are
+all in the same state, (S, o, s): then one look is enough for all of them, and they are lowered
 together by writing the new ceiling into the node; its children hear of it when somebody passes
 (`push`), as in the trees known as "segment tree beats". A tie is broken by drawing a number and
 walking down to the arm that has it.
@@ -44,17 +44,18 @@ import numpy.typing as npt
 from .._compile import compiled, inlined, specialise
 from ..policies._base import PolicyFamily
 from ..random import Words, below, normal
+from . import _ours
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 # Columns of `arms`, one row for each arm.
 TOLD, OPEN, SUM, ACTIVE = 0, 1, 2, 3
-# Places in `clock`: asks and extra rewards so far, arms that are not retired, those of them that were
-# never played, and a place before which there is none of these.
+# Places in `clock`: asks and extra rewards so far, arms that are not retired, those of them that
+# were never played, and a place before which there is none of these.
 ROUNDS, ARMS, FRESH, CURSOR = 0, 1, 2, 3
-# Columns of `tree`, one row for each node: the highest ceiling, the highest below that, how many arms
-# have the highest, the first of them, and whether they are all in the same state.
+# Columns of `tree`, one row for each node: the highest ceiling, the highest below that, how many
+# arms have the highest, the first of them, and whether they are all in the same state.
 TOP, SECOND, COUNT, FIRST, ALIKE = 0, 1, 2, 3, 4
 
 BLOCK = 32  # arms in a leaf of the tree
@@ -109,7 +110,7 @@ def same_state(arms: Floats, i: int, j: int) -> bool:
 
 @inlined
 def write_node(
-    tree: Floats, node: int, top: float, second: float, count: float, first: float, alike: float
+    tree: Floats, node: Any, top: float, second: float, count: float, first: float, alike: float
 ) -> None:
     """Fill a row of the tree."""
     tree[node, TOP] = top
@@ -172,7 +173,9 @@ def push_block(ceilings: Floats, tree: Floats, block: int | np.int64) -> None:
 
 
 @compiled
-def replace(arms: Floats, ceilings: Floats, tree: Floats, i: int | np.int64, ceiling: float) -> None:
+def replace(
+    arms: Floats, ceilings: Floats, tree: Floats, i: int | np.int64, ceiling: float
+) -> None:
     """Set the ceiling of one arm whose state may have changed."""
     block = i // BLOCK
     leaf = tree.shape[0] // 2 + block
@@ -400,7 +403,7 @@ def look_around(
     tree: Floats,
     clock: Counts,
 ) -> None:
-    """Make all ceilings exact and build the tree."""
+    """Make all ceilings exact and build the tree, where there is one."""
     for i in range(arms.shape[0]):
         ceilings[i] = -inf
         if arms[i, ACTIVE] > 0.0:
@@ -519,15 +522,18 @@ def rebuild(
     stream: Words,
     memory: Floats,
 ) -> None:
-    """Work out all that follows from the first columns of `arms`, ACTIVE and the rounds."""
+    """Work out all that follows from `arms` and the number of rounds.
+
+    For an index policy `ceilings` are then the indices in the next round (inf for one that is not a
+    number, -inf for a retired arm).
+    """
     clock[ARMS] = clock[FRESH] = clock[CURSOR] = 0
     for i in range(arms.shape[0]):
         if arms[i, ACTIVE] > 0.0:
             clock[ARMS] += 1
             if arms[i, TOLD] + arms[i, OPEN] == 0.0:
                 clock[FRESH] += 1
-    if lazy:
-        look_at_all(values, n, sigma, arms, ceilings, tree, clock)
+    look_at_all(values, n, sigma, arms, ceilings, tree, clock)
 
 
 def is_lazy(family: PolicyFamily) -> bool:
@@ -543,14 +549,14 @@ def tree_for(family: PolicyFamily, arms: int) -> Floats:
 
 @functools.cache
 def kernels_of(
-    family: PolicyFamily, keep: bool
+    family: PolicyFamily, keep: bool = True
 ) -> tuple[Callable[..., int], Callable[..., None], Callable[..., None]]:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
 
     Parameters
     ----------
     keep : bool
-        Keep the compiled code on disk; only for policies of this package.
+        Keep the compiled code on disk if the policy is part of this package.
     """
     functions: dict[str, Any] = {
         "lazy": is_lazy(family),
@@ -569,7 +575,7 @@ def kernels_of(
         way = elect_by_sample if family.kind == "sampling" else elect_by_choice
     functions["elect"] = specialise(way, functions)
     return tuple(  # type: ignore[return-value]
-        specialise(template, functions, name=family.name, keep=keep)
+        specialise(template, functions, name=family.name, keep=keep and _ours(family.function))
         for template in (ask, tell, rebuild)
     )
 
