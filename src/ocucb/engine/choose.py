@@ -64,7 +64,6 @@ BLOCK = 32  # arms in a leaf of the tree
 bonus: Callable[..., float]
 deviation: Callable[..., float]
 choose: Callable[..., int]
-lazy: bool  # waiting arms do not rise: the tree is kept
 still: bool  # waiting arms do not move: ceilings are exact
 whole: bool  # the policy counts successes: sums must stay whole numbers
 
@@ -97,6 +96,11 @@ def index_now(
 # The tree
 
 
+def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile what is the same for all policies, and keep it on disk."""
+    return specialise(function, {}, name="live", keep=True)
+
+
 @inlined
 def same_state(arms: Floats, i: int, j: int) -> bool:
     """Tell whether two arms have the same index in every round."""
@@ -120,7 +124,7 @@ def write_node(
     tree[node, ALIKE] = alike
 
 
-@inlined
+@compiled
 def join_block(arms: Floats, ceilings: Floats, tree: Floats, block: int | np.int64) -> None:
     """Fill a leaf of the tree from the ceilings of its arms."""
     top, second, count, first, alike = -inf, -inf, 0.0, -1.0, 1.0
@@ -137,7 +141,7 @@ def join_block(arms: Floats, ceilings: Floats, tree: Floats, block: int | np.int
     write_node(tree, tree.shape[0] // 2 + block, top, second, count, first, alike)
 
 
-@inlined
+@compiled
 def join(arms: Floats, tree: Floats, node: int | np.int64) -> None:
     """Fill a node from its children, 2 node and 2 node + 1."""
     a, b = 2 * node, 2 * node + 1
@@ -155,7 +159,7 @@ def join(arms: Floats, tree: Floats, node: int | np.int64) -> None:
     write_node(tree, node, top, second, count, first, alike)
 
 
-@inlined
+@compiled
 def push(tree: Floats, node: int | np.int64) -> None:
     """Tell the children of a node that its highest ceilings were lowered."""
     for child in (2 * node, 2 * node + 1):
@@ -163,7 +167,7 @@ def push(tree: Floats, node: int | np.int64) -> None:
             tree[child, TOP] = tree[node, TOP]
 
 
-@inlined
+@compiled
 def push_block(ceilings: Floats, tree: Floats, block: int | np.int64) -> None:
     """Tell the arms of a leaf that its highest ceilings were lowered."""
     top = tree[tree.shape[0] // 2 + block, TOP]
@@ -172,7 +176,7 @@ def push_block(ceilings: Floats, tree: Floats, block: int | np.int64) -> None:
             ceilings[i] = top
 
 
-@compiled
+@_kept
 def replace(
     arms: Floats, ceilings: Floats, tree: Floats, i: int | np.int64, ceiling: float
 ) -> None:
@@ -191,7 +195,7 @@ def replace(
         join(arms, tree, leaf >> above)
 
 
-@compiled
+@_kept
 def lower(arms: Floats, ceilings: Floats, tree: Floats, ceiling: float) -> None:
     """Lower all arms that have the highest ceiling."""
     top = tree[1, TOP]
@@ -222,7 +226,7 @@ def lower(arms: Floats, ceilings: Floats, tree: Floats, ceiling: float) -> None:
         node += 1
 
 
-@compiled
+@_kept
 def highest(ceilings: Floats, tree: Floats, number: float) -> int:
     """Return one of the arms with the highest ceiling, by its number among them."""
     leaves = tree.shape[0] // 2
@@ -470,8 +474,7 @@ def ask(
             return -1
     arms[i, OPEN] += 1.0
     clock[ROUNDS] += 1
-    if lazy:
-        look_at(values, n, sigma, arms, ceilings, tree, clock, i, first)
+    look_at(values, n, sigma, arms, ceilings, tree, clock, i, first)
     return i
 
 
@@ -507,8 +510,7 @@ def tell(
         elif after == 0.0:
             clock[FRESH] += 1
             clock[CURSOR] = min(clock[CURSOR], i)
-        if lazy:
-            look_at(values, n, sigma, arms, ceilings, tree, clock, i, before == 0.0)
+        look_at(values, n, sigma, arms, ceilings, tree, clock, i, before == 0.0)
 
 
 def rebuild(
@@ -559,7 +561,7 @@ def kernels_of(
         Keep the compiled code on disk if the policy is part of this package.
     """
     functions: dict[str, Any] = {
-        "lazy": is_lazy(family),
+        "look_at": _do_nothing,
         "still": family.waiting_arms == "still",
         "whole": family.rewards == "bernoulli",
     }
@@ -568,10 +570,12 @@ def kernels_of(
     if family.kind == "index":
         functions["index_of"] = specialise(index_now, functions)
         functions["look_at_all"] = specialise(look_around, functions)
-        functions["look_at"] = specialise(look_again, functions)
-        way = elect_lazily if is_lazy(family) else elect_by_index
+        way = elect_by_index
+        if is_lazy(family):
+            functions["look_at"] = specialise(look_again, functions)
+            way = elect_lazily
     else:
-        functions["look_at_all"] = functions["look_at"] = _do_nothing
+        functions["look_at_all"] = _do_nothing
         way = elect_by_sample if family.kind == "sampling" else elect_by_choice
     functions["elect"] = specialise(way, functions)
     return tuple(  # type: ignore[return-value]
