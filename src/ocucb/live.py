@@ -22,6 +22,7 @@ import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from . import __version__
+from ._compile import direct
 from ._text import LARGEST_COUNT, to_count
 from .engine.choose import ACTIVE, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
 from .policies import FAMILIES, Policy, PolicyFamily, parse_policy
@@ -35,6 +36,7 @@ Arm = str | int
 _FORMAT = "ocucb-bandit"
 _VERSION = 1
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
+_LISTS = (list, tuple, np.ndarray)
 
 
 class Bandit:
@@ -187,7 +189,7 @@ class Bandit:
     @property
     def rounds(self) -> int:
         """Rounds so far: asks, and rewards that nobody had asked for."""
-        return int(self._state[_CLOCK][ROUNDS])
+        return int(self._state[_CLOCK].item(ROUNDS))
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -241,7 +243,7 @@ class Bandit:
 
     def _choose(self) -> int:
         state = self._state
-        if not self._warned_of_horizon and state[_CLOCK][ROUNDS] >= state[_HORIZON]:
+        if not self._warned_of_horizon and state[_CLOCK].item(ROUNDS) >= state[_HORIZON]:
             warnings.warn(
                 f"round {self.rounds + 1} lies beyond the horizon {self.horizon}, and is played "
                 "like the last one before it; extend(horizon) sets a new one.",
@@ -297,7 +299,7 @@ class Bandit:
         3
         """
         with self._lock:
-            if isinstance(arm, list | tuple | np.ndarray):
+            if isinstance(arm, _LISTS):
                 self._tell_all(arm, reward)
             else:
                 self._tell(*self._state, self._position(arm), 1.0, self._gain(reward))
@@ -387,6 +389,7 @@ class Bandit:
                     f"the new horizon must be above the present one, {self.horizon}, got {horizon}."
                 )
             arguments = self.policy.arguments(horizon)
+            self._ask, self._tell, self._rebuild = _compile(self.policy, arguments)
             table, stream = self._state[_ARMS], self._state[_STREAM]
             self._state = self._build(arguments, horizon, table, self.rounds, stream)
             self._warned_of_horizon = False
@@ -655,8 +658,9 @@ def _compile(
         table = np.array([[0.0, 0.0, 0.0, 1.0]])
         state = _state(policy.family, arguments, 1.0, 1.0, table, np.ones(4, dtype=np.uint64))
         rebuild(*state)
-        tell(*state, ask(*state), 1.0, 0.0)
-        return ask, tell, rebuild
+        told = (*state, ask(*state), 1.0, 0.0)
+        tell(*told)
+        return direct(ask, *state), direct(tell, *told), rebuild
 
     try:
         return tried(keep=True)  # type: ignore[no-any-return]
@@ -686,18 +690,21 @@ class _Positions:
         self._mask = size - 1
         self._slots = array("i", [-1]) * size
         for i, name in enumerate(self._names):
-            self._slots[self._slot(name)] = i
+            self._put(name, i)
 
-    def _slot(self, name: Any) -> int:
-        """Return the slot of a name, or the free one in which it belongs."""
+    def _put(self, name: Arm, i: int) -> None:
         slot = hash((name,)) & self._mask  # hash of a tuple, because hash(int) does not scatter
-        while (i := self._slots[slot]) >= 0 and self._names[i] != name:
+        while self._slots[slot] >= 0:
             slot = (slot + 1) & self._mask
-        return slot
+        self._slots[slot] = i
 
     def find(self, name: Any) -> int:
         """Return where a name stands, or -1."""
-        return self._slots[self._slot(name)]
+        slots, names, mask = self._slots, self._names, self._mask
+        slot = hash((name,)) & mask
+        while (i := slots[slot]) >= 0 and names[i] != name:
+            slot = (slot + 1) & mask
+        return i
 
     def append(self, name: Arm) -> None:
         """Add a name that is not there yet."""
@@ -705,7 +712,7 @@ class _Positions:
         if 2 * len(self._names) > len(self._slots):
             self._fill()
         else:
-            self._slots[self._slot(name)] = len(self._names) - 1
+            self._put(name, len(self._names) - 1)
 
 
 def _names(arms: Any) -> list[Arm]:

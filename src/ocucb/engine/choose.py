@@ -289,7 +289,8 @@ def elect_lazily(
     if tree[1, TOP] == inf:
         return -1
     ties = tree[1, COUNT]
-    return highest(ceilings, tree, float(below(stream, ties)) if ties > 1.0 else 0.0)
+    best: int = highest(ceilings, tree, float(below(stream, ties)) if ties > 1.0 else 0.0)
+    return best
 
 
 def elect_by_index(
