@@ -627,6 +627,23 @@ def test_a_formula_that_fails_leaves_all_as_it_was():
         assert bandit.summary().next_arm is (None if policy.name == "lost" else bandit.ask())
 
 
+def test_infinite_bonuses_mean_always_and_never():
+    def bonus(pulls, t, horizon, arms):
+        return math.inf if pulls < 2.0 else -math.inf if pulls > 5.0 else 1.0 / pulls
+
+    lazy = Bandit("abc", ocucb.index_policy(waiting_arms="still")(bonus)(), 100, sigma=1, rng=1)
+    plain = Bandit("abc", ocucb.index_policy(bonus)(), 100, sigma=1, rng=1)
+    for t in range(40):
+        arm = lazy.ask()
+        assert arm == plain.ask()
+        lazy.tell(arm, float(t % 3))
+        plain.tell(arm, float(t % 3))
+        if t == 5:
+            assert lazy.to_dict()["pulls"] == [2, 2, 2]
+        if t == 17:
+            assert lazy.to_dict()["pulls"] == [6, 6, 6]
+
+
 def test_policy_that_numba_cannot_compile():
     @ocucb.index_policy
     def strange(pulls, t, horizon, arms):

@@ -24,7 +24,7 @@ from numba.core.errors import NumbaError
 from . import __version__
 from ._compile import direct
 from ._text import LARGEST_COUNT, to_count
-from .engine.choose import ACTIVE, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
+from .engine.choose import ACTIVE, ARMS, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
 from .policies import FAMILIES, Policy, PolicyFamily, parse_policy
 from .random import CHOICES, start_stream
 from .results import replacing
@@ -36,6 +36,7 @@ Arm = str | int
 _FORMAT = "ocucb-bandit"
 _VERSION = 1
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
+_NAMES = (str, int, np.integer)
 _LISTS = (list, tuple, np.ndarray)
 
 
@@ -192,7 +193,7 @@ class Bandit:
         return int(self._state[_CLOCK].item(ROUNDS))
 
     def __len__(self) -> int:
-        return len(self.arms)
+        return int(self._state[_CLOCK].item(ARMS))
 
     def __repr__(self) -> str:
         arms = f"{len(self)} arm{'s' if len(self) > 1 else ''}"
@@ -409,7 +410,7 @@ class Bandit:
         >>> bandit.arms
         ['red', 'green', 'blue']
         """
-        names = _names([arms] if isinstance(arms, str | int) else arms)
+        names = _names([arms] if isinstance(arms, _NAMES) else arms)
         with self._lock:
             new = [name for name in names if self._positions.find(name) < 0]
             old = [i for name in names if (i := self._positions.find(name)) >= 0]
@@ -422,9 +423,10 @@ class Bandit:
             grown[len(table) :, ACTIVE] = 1.0
             grown[old, ACTIVE] = 1.0
             state = self._rearranged(grown)
-            for name in new:
-                self._positions.append(name)
-            self._state = state
+            names = self._names + new
+            positions = self._positions.extended(names)
+            # one after the other, with nothing in between that could be interrupted
+            self._names, self._positions, self._state = names, positions, state
 
     def retire(self, arms: Arm | Iterable[Arm]) -> None:
         """Stop asking for arms; what is known about them stays, and open rewards may still come.
@@ -440,7 +442,7 @@ class Bandit:
         >>> bandit.ask(), bandit.retired
         ('green', ['red'])
         """
-        names = _names([arms] if isinstance(arms, str | int) else arms)
+        names = _names([arms] if isinstance(arms, _NAMES) else arms)
         with self._lock:
             places = [self._position(name) for name in names]
             table = self._state[_ARMS].copy()
@@ -489,13 +491,14 @@ class Bandit:
             raise ValueError(f"level must lie between 0 and 1, got {level:g}.")
         with self._lock:
             names = list(self._names)
+            ask, rebuild = self._ask, self._rebuild
             state = tuple(
                 part.copy() if isinstance(part, np.ndarray) else part for part in self._state
             )
-        self._rebuild(*state)
+        rebuild(*state)
         table, index = state[_ARMS].copy(), state[_CEILINGS].copy()
         rounds = int(state[_CLOCK][ROUNDS])
-        chosen = self._ask(*state)
+        chosen = ask(*state)
         why = explain(self.policy, table, index, chosen, self.minimize)
         told = table[:, TOLD]
         mean = np.full(len(names), np.nan)
@@ -676,27 +679,25 @@ def _compile(
 class _Positions:
     """Where each arm stands in a list of names: 8 to 16 bytes an arm, where a dict takes 80.
 
-    An open-addressing table of places in the list. It owns the list and appends to it.
+    An open-addressing table of places in the list.
     """
 
     __slots__ = ("_mask", "_names", "_slots")
 
     def __init__(self, names: list[Arm]) -> None:
-        self._names = names
-        self._fill()
-
-    def _fill(self) -> None:
-        size = 1 << max(3, (2 * len(self._names) - 1).bit_length())
-        self._mask = size - 1
+        size = 1 << max(3, (2 * len(names) - 1).bit_length())
+        self._names, self._mask = names, size - 1
         self._slots = array("i", [-1]) * size
-        for i, name in enumerate(self._names):
-            self._put(name, i)
+        self._put(0)
 
-    def _put(self, name: Arm, i: int) -> None:
-        slot = hash((name,)) & self._mask  # hash of a tuple, because hash(int) does not scatter
-        while self._slots[slot] >= 0:
-            slot = (slot + 1) & self._mask
-        self._slots[slot] = i
+    def _put(self, first: int) -> None:
+        """Enter the names from `first` on."""
+        slots, names, mask = self._slots, self._names, self._mask
+        for i in range(first, len(names)):
+            slot = hash((names[i],)) & mask  # of a tuple, because hash(int) does not scatter
+            while slots[slot] >= 0:
+                slot = (slot + 1) & mask
+            slots[slot] = i
 
     def find(self, name: Any) -> int:
         """Return where a name stands, or -1."""
@@ -706,13 +707,14 @@ class _Positions:
             slot = (slot + 1) & mask
         return i
 
-    def append(self, name: Arm) -> None:
-        """Add a name that is not there yet."""
-        self._names.append(name)
-        if 2 * len(self._names) > len(self._slots):
-            self._fill()
-        else:
-            self._put(name, len(self._names) - 1)
+    def extended(self, names: list[Arm]) -> _Positions:
+        """Return the table of a longer list that begins with the same names."""
+        if 2 * len(names) > len(self._slots):
+            return _Positions(names)
+        longer = object.__new__(_Positions)
+        longer._names, longer._mask, longer._slots = names, self._mask, self._slots[:]
+        longer._put(len(self._names))
+        return longer
 
 
 def _names(arms: Any) -> list[Arm]:

@@ -89,16 +89,11 @@ def index_now(
         return unheard(waiting)
     t = min(clock[ROUNDS] + 1.0, n)
     K = float(clock[ARMS])
-    mean: float = arms[i, SUM] / told
-    return mean + sigma * bonus(min(told + waiting, n), t, n, K, *values)
+    index: float = arms[i, SUM] / told + sigma * bonus(min(told + waiting, n), t, n, K, *values)
+    return index if index != -inf else -1.7e308  # -inf is for arms that are not there
 
 
 # The tree
-
-
-def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile what is the same for all policies, and keep it on disk."""
-    return specialise(function, {}, name="live", keep=True)
 
 
 @inlined
@@ -176,7 +171,6 @@ def push_block(ceilings: Floats, tree: Floats, block: int | np.int64) -> None:
             ceilings[i] = top
 
 
-@_kept
 def replace(
     arms: Floats, ceilings: Floats, tree: Floats, i: int | np.int64, ceiling: float
 ) -> None:
@@ -195,7 +189,6 @@ def replace(
         join(arms, tree, leaf >> above)
 
 
-@_kept
 def lower(arms: Floats, ceilings: Floats, tree: Floats, ceiling: float) -> None:
     """Lower all arms that have the highest ceiling."""
     top = tree[1, TOP]
@@ -226,7 +219,6 @@ def lower(arms: Floats, ceilings: Floats, tree: Floats, ceiling: float) -> None:
         node += 1
 
 
-@_kept
 def highest(ceilings: Floats, tree: Floats, number: float) -> int:
     """Return one of the arms with the highest ceiling, by its number among them."""
     leaves = tree.shape[0] // 2
@@ -286,11 +278,10 @@ def elect_lazily(
                     number += 1.0
             if tree[1, TOP] == top:
                 break
-    if tree[1, TOP] == inf:
-        return -1
     ties = tree[1, COUNT]
-    best: int = highest(ceilings, tree, float(below(stream, ties)) if ties > 1.0 else 0.0)
-    return best
+    best = highest(ceilings, tree, float(below(stream, ties)) if ties > 1.0 else 0.0)
+    index = index_of(values, n, sigma, arms, clock, best) if tree[1, TOP] == inf else 0.0
+    return best if index == index else -1
 
 
 def elect_by_index(
@@ -374,6 +365,8 @@ def elect_by_choice(
     for i in range(arms.shape[0]):
         if arms[i, ACTIVE] > 0.0 and arms[i, TOLD] > 0.0:
             best = max(best, arms[i, SUM] / arms[i, TOLD])
+    if best == -inf:
+        best = 0.0
     K = clock[ARMS]
     pulls, sums, places = np.empty(K), np.empty(K), np.empty(K, np.int64)
     k = 0
@@ -382,8 +375,7 @@ def elect_by_choice(
             told, waiting = arms[i, TOLD], arms[i, OPEN]
             pulls[k], sums[k], places[k] = told + waiting, arms[i, SUM], i
             if waiting > 0.0:
-                mean = arms[i, SUM] / told if told > 0.0 else max(best, -1e300)
-                sums[k] = (mean if mean > -1e300 else 0.0) * pulls[k]
+                sums[k] = (arms[i, SUM] / told if told > 0.0 else best) * pulls[k]
                 if whole:
                     sums[k] = np.rint(sums[k])
             k += 1
@@ -566,6 +558,7 @@ def kernels_of(
         "still": family.waiting_arms == "still",
         "whole": family.rewards == "bernoulli",
     }
+    functions.update(_tree_kernels(keep))
     rule = {"index": "bonus", "sampling": "deviation", "choice": "choose"}[family.kind]
     functions[rule] = family.function
     if family.kind == "index":
@@ -583,6 +576,13 @@ def kernels_of(
         specialise(template, functions, name=family.name, keep=keep and _ours(family.function))
         for template in (ask, tell, rebuild)
     )
+
+
+@functools.cache
+def _tree_kernels(keep: bool) -> dict[str, Callable[..., Any]]:
+    """Compile what is the same for all policies."""
+    parts: tuple[Callable[..., Any], ...] = (replace, lower, highest)
+    return {part.__name__: specialise(part, {}, name="tree", keep=keep) for part in parts}
 
 
 @compiled
