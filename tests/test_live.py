@@ -231,7 +231,7 @@ AgainstModel.TestCase.settings = settings(
 TestAgainstModel = AgainstModel.TestCase
 
 
-@pytest.mark.parametrize("text", ["ocucb", "moss", "aocucb", "gittins", "ucb"])
+@pytest.mark.parametrize("text", ["ocucb", "moss", "gittins"])
 @pytest.mark.parametrize("rewards", ["clicks", "normal"])
 def test_many_arms_against_the_model(text, rewards):
     """Several blocks of the tree, ties by the hundred, groups and late rewards."""
@@ -241,7 +241,7 @@ def test_many_arms_against_the_model(text, rewards):
         list(range(170)), make(text), 5000, bandit.sigma, bandit.to_dict()["stream"]
     )
     waiting = []
-    for _ in range(700):
+    for _ in range(400):
         count = int(rng.integers(1, 4))
         group = bandit.ask(count)
         assert group == [model.ask() for _ in range(count)]
@@ -255,23 +255,23 @@ def test_many_arms_against_the_model(text, rewards):
     agree(bandit, model)
 
 
-@pytest.mark.parametrize("clicks", [True, False])
-def test_the_tree_finds_what_a_scan_finds(clicks):
+def test_the_tree_finds_what_a_scan_finds():
     """5,000 arms: the lazy kernel against the same formula, of which nothing is declared."""
 
     @ocucb.index_policy
     def undeclared(pulls, t, horizon, arms, alpha=3.0, psi=2.0):
         return math.sqrt(alpha / pulls * math.log(psi * horizon / t))
 
-    ours = Bandit(range(5000), ocucb.OCUCB(), 100_000, sigma=0.5, rng=1)
-    other = Bandit(range(5000), undeclared(), 100_000, sigma=0.5, rng=1)
     rng = np.random.default_rng(7)
-    for t in range(22_000):
-        arm = ours.ask()
-        assert arm == other.ask(), t
-        reward = float(rng.random() < 0.3) if clicks else rng.random()
-        ours.tell(arm, reward)
-        other.tell(arm, reward)
+    for clicks in (True, False):
+        ours = Bandit(range(5000), ocucb.OCUCB(), 100_000, sigma=0.5, rng=1)
+        other = Bandit(range(5000), undeclared(), 100_000, sigma=0.5, rng=1)
+        for t in range(9_000):
+            arm = ours.ask()
+            assert arm == other.ask(), t
+            reward = float(rng.random() < 0.3) if clicks else rng.random()
+            ours.tell(arm, reward)
+            other.tell(arm, reward)
 
 
 # State
@@ -631,17 +631,12 @@ def test_infinite_bonuses_mean_always_and_never():
     def bonus(pulls, t, horizon, arms):
         return math.inf if pulls < 2.0 else -math.inf if pulls > 5.0 else 1.0 / pulls
 
-    lazy = Bandit("abc", ocucb.index_policy(waiting_arms="still")(bonus)(), 100, sigma=1, rng=1)
-    plain = Bandit("abc", ocucb.index_policy(bonus)(), 100, sigma=1, rng=1)
-    for t in range(40):
-        arm = lazy.ask()
-        assert arm == plain.ask()
-        lazy.tell(arm, float(t % 3))
-        plain.tell(arm, float(t % 3))
-        if t == 5:
-            assert lazy.to_dict()["pulls"] == [2, 2, 2]
-        if t == 17:
-            assert lazy.to_dict()["pulls"] == [6, 6, 6]
+    bandit = Bandit("abc", ocucb.index_policy(waiting_arms="still")(bonus)(), 100, sigma=1)
+    for t, pulls in ((6, [2, 2, 2]), (18, [6, 6, 6])):
+        while bandit.rounds < t:
+            bandit.tell(bandit.ask(), float(bandit.rounds % 3))
+        assert bandit.to_dict()["pulls"] == pulls
+    bandit.ask(5)  # one has to be played
 
 
 def test_policy_that_numba_cannot_compile():

@@ -379,11 +379,14 @@ def elect_by_choice(
                 if whole:
                     sums[k] = np.rint(sums[k])
             k += 1
-    before = memory.copy()
+    before = np.empty(memory.size)
+    for j in range(memory.size):  # whole arrays at once would take seconds to compile
+        before[j] = memory[j]
     t = min(clock[ROUNDS] + 1.0, n)
     chosen = choose(t, n, pulls, sums, sigma, memory, stream, *values)
     if chosen < 0 or chosen >= K:
-        memory[:] = before
+        for j in range(memory.size):
+            memory[j] = before[j]
         return -1
     return int(places[chosen])
 
