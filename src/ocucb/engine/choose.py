@@ -220,11 +220,13 @@ def lower(arms: Floats, ceilings: Floats, tree: Floats, ceiling: float) -> None:
 
 
 def highest(ceilings: Floats, tree: Floats, number: float) -> int:
-    """Return one of the arms with the highest ceiling, by its number among them."""
+    """Return one of the arms with the highest ceiling, by its number among them.
+
+    A child that has not heard of a lowering is above its parent, and belongs to the highest.
+    """
     leaves = tree.shape[0] // 2
     node = 1
     while node < leaves:
-        push(tree, node)
         node *= 2
         if tree[node, TOP] < tree[node >> 1, TOP]:
             node += 1
@@ -232,9 +234,8 @@ def highest(ceilings: Floats, tree: Floats, number: float) -> int:
             number -= tree[node, COUNT]
             node += 1
     block = node - leaves
-    push_block(ceilings, tree, block)
     for i in range(block * BLOCK, min((block + 1) * BLOCK, ceilings.size)):
-        if ceilings[i] == tree[node, TOP]:
+        if ceilings[i] >= tree[node, TOP]:
             if number == 0.0:
                 return i
             number -= 1.0
