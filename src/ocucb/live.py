@@ -300,10 +300,16 @@ class Bandit:
         3
         """
         with self._lock:
-            if isinstance(arm, _LISTS):
+            try:
+                i = self._positions.find(arm)
+            except TypeError:  # it has no hash, perhaps it is a list
+                i = -1
+            if i >= 0:
+                self._tell(*self._state, i, 1.0, self._gain(reward))
+            elif isinstance(arm, _LISTS):
                 self._tell_all(arm, reward)
             else:
-                self._tell(*self._state, self._position(arm), 1.0, self._gain(reward))
+                self._position(arm)  # says what is wrong
 
     def _tell_all(self, arms: Any, rewards: Any) -> None:
         try:
