@@ -791,9 +791,9 @@ def test_summary_of_many_arms_shows_the_busiest(tmp_path):
 
 
 def test_intervals_hold_at_all_times():
-    """In at most 5% of 250 adaptive games does the interval of an arm ever miss its mean.
+    """At level 0.8, in at most 20% of 250 adaptive games does an arm's interval ever miss its mean.
 
-    The bound is loose: some 1% do, so that chance fails this far less than once in a million.
+    About 1% do within 60 rounds, so that chance fails this less than once in a million times.
     """
     from ocucb.summary import interval
 
@@ -808,10 +808,10 @@ def test_intervals_hold_at_all_times():
             sums[arm] += reward
             pulls[arm] += 1
             if pulls.all():
-                low, high = interval(sums / pulls, pulls, 1.0, 0.95)
+                low, high = interval(sums / pulls, pulls, 1.0, 0.8)
                 bad |= bool(low[0] > 0 or high[0] < 0)
         missed += bad
-    assert 0 < missed <= 12
+    assert 0 < missed <= 50, missed
 
 
 # Size
