@@ -18,6 +18,7 @@ test: $(READY)
 	$(BIN)/pytest -n 2
 
 bench: $(READY)
+	-$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python bench/run.py
 
 $(READY): pyproject.toml

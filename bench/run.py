@@ -15,9 +15,11 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -25,8 +27,8 @@ import yardstick
 from distributed import Client, LocalCluster
 
 import ocucb
+from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
-from ocucb import parse_policy, parse_problem
 from ocucb.engine import engine_for, kernel_of
 from ocucb.gittins import _store
 from ocucb.policies import Policy
@@ -308,12 +310,130 @@ def workers() -> list[str]:
     return lines
 
 
+def live() -> list[str]:
+    """Section: microseconds for ask and tell, beside a scan with numpy and beside others."""
+    lines = [
+        "## Live use: microseconds for one ask and one tell",
+        "",
+        "Ten arms, normal rewards (goal 5, and less than the others):",
+        "",
+        "| | µs |",
+        "|---|---|",
+    ]
+    for label, seconds in _ten_arms():
+        lines.append(f"| {label} | {f'{1e6 * seconds:.1f}' if seconds else ''} |")
+        print(lines[-1], flush=True)
+    lines += [
+        "",
+        "A million arms, each of them played once before; a scan with numpy works out all indices",
+        "and takes the largest. Means over 20,000 rounds; best of several. Rewards are normal, or",
+        "clicks with probability 0.3.",
+        "",
+        "| policy | rewards | µs | goal | numpy scan, µs | ratio | goal |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    many = 10**6
+    names = [f"arm {i}" for i in range(many)]
+    rng = np.random.default_rng(1)
+    for clicks in (False, True):
+        rewards = (rng.random(many) < 0.3).astype(float) if clicks else rng.normal(size=many)
+        for text in ("ocucb", "moss", "aocucb", "thompson"):
+            bandit = Bandit(names, text, 10 * many, sigma=1.0, rng=1)
+            bandit.tell(names, rewards)
+            scans = text == "thompson"
+            ours = _ask_and_tell(bandit, rewards.tolist(), 10 if scans else 20_000)
+            numpy = min(_seconds(_numpy_scan(text, rewards)) for _ in range(5))
+            lines.append(
+                f"| {text} | {'clicks' if clicks else 'normal'} | {1e6 * ours:,.1f} "
+                f"| {'may scan' if scans else '20'} | {1e6 * numpy:,.0f} | {numpy / ours:.1f} "
+                f"| {'' if scans else '100'} |"
+            )
+            print(lines[-1], flush=True)
+    lines += ["", "Bytes an arm beside its name, of a million (goal 100):", ""]
+    lines += ["| policy | bytes |", "|---|---|"]
+    for text in ("ocucb", "ucb", "thompson"):
+        tracemalloc.start()
+        bandit = Bandit(names, text, 10 * many, sigma=1.0)
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        lines.append(f"| {text} | {size / len(bandit):.0f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def _ask_and_tell(bandit: Bandit, rewards: list[float], rounds: int) -> float:
+    """Return seconds for one ask and one tell: the mean over so many, the best of several."""
+
+    def play(_: int) -> None:
+        for reward in rewards[:rounds]:
+            bandit.tell(bandit.ask(), reward)
+
+    return min(_seconds(play) for _ in range(_repeats(rounds))) / rounds
+
+
+def _repeats(rounds: int) -> int:
+    """Return how often to repeat so many rounds: the shorter, the more often."""
+    return max(ROUNDS, 100_000 // rounds) if rounds > 100 else ROUNDS
+
+
+def _numpy_scan(text: str, sums: np.ndarray) -> Callable[[int], None]:
+    """Return a function that chooses among many arms as one would write it with numpy."""
+    pulls, n, t = np.ones(sums.size), 10.0 * sums.size, sums.size + 1.0
+    rng = np.random.default_rng(1)
+    rule: dict[str, Callable[[], np.ndarray]] = {
+        "ocucb": lambda: np.sqrt(3.0 / pulls * np.log(2.0 * n / t)),
+        "moss": lambda: np.sqrt(2.0 / pulls * np.log(np.maximum(1.0, n / (pulls * pulls.size)))),
+        "aocucb": lambda: np.sqrt(2.0 / pulls * np.log(n / pulls)),
+        "thompson": lambda: rng.normal(size=pulls.size) / np.sqrt(pulls),
+    }
+    return lambda _: (sums / pulls + rule[text]()).argmax()  # type: ignore[return-value]
+
+
+def _ten_arms() -> Iterator[tuple[str, float | None]]:
+    """Yield who plays ten arms, and its seconds for one choice and one update."""
+    arms = [f"arm {i}" for i in range(10)]
+    rewards = np.random.default_rng(1).normal(size=2000).tolist()
+    for text in ("ocucb", "moss", "aocucb", "ucb", "thompson"):
+        bandit = Bandit(arms, text, 10**7, sigma=1.0, rng=1)
+        yield f"ocucb.Bandit, {text}", _ask_and_tell(bandit, rewards, 2000)
+    try:
+        from mabwiser.mab import MAB, LearningPolicy
+        from river import bandit as river
+        from river import proba
+    except ImportError as error:
+        yield f"river and MABWiser: not installed ({error})", None
+        return
+    for name, policy in (
+        ("UCB", river.UCB(delta=1, seed=1)),
+        ("ThompsonSampling", river.ThompsonSampling(reward_obj=proba.Gaussian(), seed=1)),
+    ):
+
+        def play(_: int, policy: Any = policy) -> None:
+            for reward in rewards:
+                policy.update(policy.pull(arms), reward)
+
+        yield f"river, {name}", min(_seconds(play) for _ in range(_repeats(2000))) / 2000
+    for name, rule in (
+        ("UCB1", LearningPolicy.UCB1()),
+        ("EpsilonGreedy", LearningPolicy.EpsilonGreedy()),
+    ):
+        mab = MAB(arms, rule, seed=1)
+        mab.fit(arms, [0.0] * 10)
+
+        def play(_: int, mab: Any = mab) -> None:
+            for reward in rewards[:500]:
+                mab.partial_fit([mab.predict()], [reward])
+
+        yield f"MABWiser, {name}", min(_seconds(play) for _ in range(10)) / 500
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
     "single": single_runs,
     "growth": growth,
     "gittins": gittins,
+    "live": live,
     "choice": choice,
     "workers": workers,
 }

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from . import __version__
+from ._compile import complaint
 from .engine import NUMERICS, block_runs, is_ours, kernel_of
 from .policies import Policy
 from .problems import Problem
@@ -145,18 +146,10 @@ class Specification:
 
     @cached_property
     def _key(self) -> npt.NDArray[np.uint64]:
-        """The words from which the runs' streams start, different for different specifications."""
-        facts = (
-            self.policy.name,
-            self.problem.identity,
-            self.problem.sigma,
-            self.horizon,
-            self.engine,
-        )
-        digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
-        words = np.frombuffer(digest, dtype="<u4").tolist()
-        state = np.random.SeedSequence([self.seed, *words]).generate_state(2, np.uint64)
-        return state.astype(np.uint64)
+        """The words from which the runs' streams start."""
+        problem = self.problem
+        what = (self.policy.name, problem.identity, problem.sigma, self.horizon, self.engine)
+        return stream_key(self.seed, *what)
 
     @cached_property
     def _kernel(self) -> Callable[..., None]:
@@ -180,11 +173,9 @@ class Specification:
         try:
             self._outcome(0, 0)
         except NumbaError as error:
-            told = [line.strip() for line in str(error).splitlines() if line.strip()]
-            reason = next((line for line in told if not line.startswith("Failed in")), "")
             raise TypeError(
                 f"{self.policy.label} on {self.problem.noise.name} rewards cannot be compiled by "
-                f"numba: {reason}"
+                f"numba: {complaint(error)}"
             ) from error
         except (OSError, EOFError, pickle.UnpicklingError):
             # Compiled code on disk that is damaged, or a disk that is full: do without.
@@ -192,6 +183,14 @@ class Specification:
                 self.policy.family, self.problem.noise, self.engine, keep=False
             )
             self._outcome(0, 0)
+
+
+def stream_key(seed: int, *facts: object) -> npt.NDArray[np.uint64]:
+    """Return the words from which streams start, different for different seeds and facts."""
+    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    state = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint64)
+    return state.astype(np.uint64)
 
 
 @dataclass(frozen=True)

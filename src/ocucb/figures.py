@@ -16,6 +16,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
     from .results import SimulationResult
+    from .summary import Summary
     from .theory import Report
 
 # The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
@@ -223,6 +224,46 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def live_summary(summary: Summary) -> Figure:
+    """Draw what a live bandit knows: means with intervals and indices, and the share of traffic."""
+    blue, grey, red = "#377eb8", "#aaaaaa", "#e41a1c"
+    shown = summary.shown()
+    rows = np.arange(len(shown))
+    colors = [grey if summary.retired[i] else blue for i in shown]
+    figure = Figure(figsize=(8, 1.5 + 0.3 * len(shown)), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(5, 2))
+    left.hlines(rows, summary.low[shown], summary.high[shown], colors=colors, lw=2.5, alpha=0.6)
+    left.scatter(summary.mean[shown], rows, c=colors, s=24, zorder=3)
+    label = f"mean and {100 * summary.level:g}% interval"
+    left.plot([], [], color=blue, marker="o", markersize=5, label=label)
+    if np.isfinite(summary.index[shown]).any():
+        left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
+    left.set_yticks(rows, [_arm_label(summary, i) for i in shown])
+    left.invert_yaxis()
+    left.set_xlabel("loss" if summary.minimize else "reward")
+    total = max(1, int((summary.pulls + summary.open).sum()))
+    told, waiting = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
+    right.barh(rows, told, color=colors, height=0.6)
+    right.barh(rows, waiting, left=told, color="white", edgecolor=colors, hatch="////", height=0.6)
+    right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
+    right.set_xlabel("share of traffic, %")
+    right.set_xlim(0, 100)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{summary.policy}, round {summary.round:,}", fontsize=10, x=0.02, ha="left")
+    figure.legend(loc="outside upper right", frameon=False, fontsize=8, ncols=3)
+    return figure
+
+
+def _arm_label(summary: Summary, i: int) -> str:
+    if summary.retired[i]:
+        return f"{summary.arms[i]} (retired)"
+    return (
+        f"{summary.arms[i]} (next)" if summary.arms[i] == summary.next_arm else f"{summary.arms[i]}"
+    )
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

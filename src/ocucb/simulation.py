@@ -115,7 +115,7 @@ def simulate(
     >>> result["ocucb"].mean_regret < result["ucb"].mean_regret
     True
     """
-    players = _players(policies)
+    players = to_policies(policies)
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {problem!r}.")
     horizon = to_count(horizon, "horizon")
@@ -129,7 +129,7 @@ def simulate(
     times = _checkpoints(checkpoints, horizon)
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}; choose from {', '.join(ENGINES)}.")
-    seed = _seed(rng)
+    seed = to_seed(rng)
     for policy in players:
         only = policy.family.rewards
         if only is not None and only != problem.noise.name:
@@ -216,7 +216,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g}%"
 
 
-def _players(policies: Any) -> list[Policy]:
+def to_policies(policies: Any) -> list[Policy]:
     """Return a list of policies, whatever form they were given in."""
     if isinstance(policies, Policy | PolicyFamily | str):
         policies = [policies]
@@ -274,7 +274,7 @@ def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
     return np.unique(np.array([*rounds, horizon], dtype=np.int64))
 
 
-def _seed(rng: Any) -> int:
+def to_seed(rng: Any) -> int:
     """Turn whatever numpy takes as a source of randomness into one number that can be reported."""
     if rng is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))

@@ -1,0 +1,73 @@
+"""Names of arms: checked, and found again in little memory."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+
+Arm = str | int
+
+
+class Positions:
+    """Where each arm stands in a list of names: 8 to 16 bytes an arm, where a dict takes 80.
+
+    An open-addressing table of places in the list.
+    """
+
+    __slots__ = ("_mask", "_names", "_slots")
+
+    def __init__(self, names: list[Arm]) -> None:
+        size = 1 << max(3, (2 * len(names) - 1).bit_length())
+        self._names, self._mask = names, size - 1
+        self._slots = array("i", [-1]) * size
+        self._put(0)
+
+    def _put(self, first: int) -> None:
+        """Enter the names from `first` on."""
+        slots, names, mask = self._slots, self._names, self._mask
+        for i in range(first, len(names)):
+            slot = hash((names[i],)) & mask  # of a tuple, because hash(int) does not scatter
+            while slots[slot] >= 0:
+                slot = (slot + 1) & mask
+            slots[slot] = i
+
+    def find(self, name: Any) -> int:
+        """Return where a name stands, or -1."""
+        slots, names, mask = self._slots, self._names, self._mask
+        slot = hash((name,)) & mask
+        while (i := slots[slot]) >= 0 and names[i] != name:
+            slot = (slot + 1) & mask
+        return i
+
+    def extended(self, names: list[Arm]) -> Positions:
+        """Return the table of a longer list that begins with the same names."""
+        if 2 * len(names) > len(self._slots):
+            return Positions(names)
+        longer = object.__new__(Positions)
+        longer._names, longer._mask, longer._slots = names, self._mask, self._slots[:]
+        longer._put(len(self._names))
+        return longer
+
+
+def to_names(arms: Any) -> list[Arm]:
+    """Return a list of different names."""
+    try:
+        names = list(arms)
+    except TypeError:
+        raise TypeError(f"arms must be a list of names, got {arms!r}.") from None
+    if not names:
+        raise ValueError("there must be at least one arm, got none.")
+    for i, name in enumerate(names):
+        if isinstance(name, np.integer):
+            names[i] = int(name)
+        elif isinstance(name, str):
+            names[i] = str(name)
+        elif not isinstance(name, int) or isinstance(name, bool):
+            raise TypeError(f"an arm's name must be a string or a whole number, got {name!r}.")
+    if len(set(names)) < len(names):
+        seen: set[Arm] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"arms must have different names, got {twice!r} twice.")
+    return names

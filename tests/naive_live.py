@@ -1,0 +1,146 @@
+"""A slow and obvious twin of `ocucb.Bandit`: lists, every arm in every round."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import naive
+import numpy as np
+
+from ocucb import gittins
+from ocucb.policies import Policy
+from ocucb.random import below, normal, uniform
+
+
+class NaiveArm:
+    def __init__(self, name: str | int) -> None:
+        self.name = name
+        self.rewards = 0  # how many came
+        self.sum = 0.0
+        self.open = 0
+        self.active = True
+
+    @property
+    def pulls(self) -> int:
+        return self.rewards + self.open
+
+    @property
+    def mean(self) -> float:
+        return self.sum / self.rewards
+
+
+class NaiveBandit:
+    def __init__(
+        self, names: list[Any], policy: Policy, horizon: int, sigma: float, words: list[str]
+    ) -> None:
+        self.all = [NaiveArm(name) for name in names]
+        self.policy = policy
+        self.n = horizon
+        self.sigma = sigma
+        self.stream = np.array([int(word, 16) for word in words], dtype=np.uint64)
+        self.rounds = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """What choice policies remember is forgotten when arms or horizon change."""
+        self.committed = None
+        self.improved = naive.ImprovedUCB(len(self.active), self.n)
+
+    @property
+    def active(self) -> list[NaiveArm]:
+        return [arm for arm in self.all if arm.active]
+
+    def arm(self, name: str | int) -> NaiveArm:
+        return next(arm for arm in self.all if arm.name == name)
+
+    def ask(self) -> str | int:
+        arm = self.choose()
+        arm.open += 1
+        self.rounds += 1
+        return arm.name
+
+    def choose(self) -> NaiveArm:
+        for arm in self.active:
+            if arm.pulls == 0:
+                return arm
+        if self.policy.family.kind == "choice":
+            return self.active[self.rule()]
+        known = [arm for arm in self.active if arm.rewards]
+        if not known:
+            least = [-arm.open for arm in self.active]
+            if self.policy.family.kind == "sampling":
+                return self.active[least.index(max(least))]
+            return self.active[naive.argmax(least, self.stream)]
+        if self.policy.name == "thompson":
+            samples = [
+                arm.mean + self.sigma / sqrt(min(arm.pulls, self.n)) * normal(self.stream)
+                for arm in known
+            ]
+            return known[samples.index(max(samples))]
+        return known[naive.argmax([self.index(arm) for arm in known], self.stream)]
+
+    def index(self, arm: NaiveArm) -> float:
+        t = min(self.rounds + 1, self.n)
+        name, parameters = self.policy.family.name, self.policy.parameters
+        bonus = naive.bonus(name, min(arm.pulls, self.n), t, self.n, len(self.active), parameters)
+        return arm.mean + self.sigma * bonus
+
+    def rule(self) -> int:
+        """Choice policies: open asks count as pulls that paid the mean, or the best mean."""
+        arms, name, p = self.active, self.policy.family.name, self.policy.parameters
+        t = min(self.rounds + 1, self.n)
+        best = max((arm.mean for arm in arms if arm.rewards), default=0.0)
+        pulls = [arm.pulls for arm in arms]
+        sums = [
+            arm.sum if not arm.open else (arm.mean if arm.rewards else best) * arm.pulls
+            for arm in arms
+        ]
+        means = [s / T for s, T in zip(sums, pulls, strict=True)]
+        if name == "uniform":
+            return below(self.stream, len(arms))
+        if name == "epsilon-greedy":
+            explore = uniform(self.stream) < p["epsilon"]
+            return below(self.stream, len(arms)) if explore else naive.argmax(means, self.stream)
+        if name == "explore-then-commit":
+            if t <= p["m"] * len(arms):
+                return (t - 1) % len(arms)
+            if self.committed is None:
+                self.committed = naive.argmax(means, self.stream)
+            return self.committed
+        if name == "improved-ucb":
+            return self.improved.choose(means, pulls, self.sigma, self.stream)
+        assert name == "bernoulli-gittins"
+        table, left = gittins.bernoulli_surrogate(self.n), float(self.n - t + 1)
+        sums = [round(s) for s in sums]
+        indices = [
+            gittins.bernoulli_index(left, s, T - s, table) for s, T in zip(sums, pulls, strict=True)
+        ]
+        return naive.argmax(indices, self.stream)
+
+    def tell(self, name: str | int, reward: float) -> None:
+        arm = self.arm(name)
+        if arm.open:
+            arm.open -= 1
+        else:
+            self.rounds += 1
+        arm.rewards += 1
+        arm.sum += reward
+
+    def cancel(self, name: str | int) -> None:
+        self.arm(name).open -= 1
+
+    def add(self, name: str | int) -> None:
+        if any(arm.name == name for arm in self.all):
+            self.arm(name).active = True
+        else:
+            self.all.append(NaiveArm(name))
+        self.forget()
+
+    def retire(self, name: str | int) -> None:
+        self.arm(name).active = False
+        self.forget()
+
+    def extend(self, horizon: int) -> None:
+        self.n = horizon
+        self.forget()
