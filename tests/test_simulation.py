@@ -157,6 +157,7 @@ def test_memory_does_not_grow_with_runs():
         ({"horizon": 2.5}, ValueError, "horizon must be a whole number, got 2.5"),
         ({"horizon": 1e300}, ValueError, "horizon must be at most"),
         ({"horizon": 10**400}, ValueError, "horizon must be at most"),
+        ({"horizon": 2**53 + 1}, ValueError, "horizon must be at most"),
         ({"horizon": -(10**400)}, ValueError, "horizon must be at least 1, got -inf"),
         ({"horizon": float("nan")}, ValueError, "horizon must be a whole number, got nan"),
         ({"horizon": None}, TypeError, "horizon must be a whole number, got None"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import random
 import shutil
 import signal
@@ -11,9 +12,11 @@ import sqlite3
 import subprocess
 import sys
 import time
+import types
 from math import log, sqrt
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -130,6 +133,64 @@ def test_identity_covers_what_changes_the_numbers(monkeypatch):
     assert len(names) == 1 + len(others)
     monkeypatch.setattr(blocks, "NUMERICS", engine.NUMERICS + 1)
     assert specification().identity not in names
+
+
+def helper_with(default):
+    def helper(x, factor=default):
+        return factor * x
+
+    return numba.njit(helper)
+
+
+def chain(depth):
+    """Two functions that call each other."""
+
+    def one(x):
+        return x if x < depth else two(x - 1.0)
+
+    def two(x):
+        return one(x - 1.0)
+
+    return one
+
+
+def policy_using(thing, how):
+    """A policy whose formula refers to something."""
+    space = {"thing": thing, "sqrt": sqrt}
+    exec(f"def mine(pulls, t, horizon, arms):\n    return sqrt({how} / pulls)", space)
+    return ocucb.index_policy(space["mine"])()
+
+
+def settings(value):
+    module = types.ModuleType("settings")
+    module.C = value
+    return module
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "how"),
+    [
+        (2.0, 3.0, "thing"),
+        (settings(2.0), settings(3.0), "thing.C"),
+        (helper_with(2.0), helper_with(3.0), "thing(1.0)"),
+        ((np.arange(2000.0),), (np.arange(2000.0) ** 2,), "thing[0][3]"),
+        (numba.vectorize(lambda x: x + 1.0), numba.vectorize(lambda x: x + 2.0), "thing(1.0)"),
+        (chain(3.0), chain(4.0), "thing(1.0)"),
+        (np.zeros(3), np.ones(3), "thing[0]"),
+    ],
+)
+def test_identity_covers_what_a_formula_refers_to(one, other, how):
+    names = [specification(policy=policy_using(thing, how)).identity for thing in (one, one, other)]
+    assert names[0] == names[1]
+    assert names[0] != names[2]
+
+
+def test_what_cannot_be_told_apart_is_refused(tmp_path):
+    class Strange:
+        pass
+
+    with pytest.raises(ValueError, match="cannot be told from another version of it"):
+        _ = specification(policy=policy_using(Strange(), "thing.x")).identity
 
 
 def test_identity_covers_nothing_else():
@@ -273,7 +334,7 @@ with ocucb.Store("results.db", read_only=True) as store:
     done = run_with_folder(tmp_path, mount, script)
     said = done.stdout.splitlines()
     assert said[0].startswith("results.db cannot be written"), done.stderr
-    assert "choose another file or change its permissions" in said[0]
+    assert "choose another file, change its permissions" in said[0]
     assert said[1] == "[500]"
     assert path.read_bytes() == before
 
@@ -371,8 +432,78 @@ def test_a_damaged_block_is_played_again(tmp_path, played):
         assert [one.result.runs for one in store.contents()] == [1024]
 
 
+def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
+    """The rows that a transaction made are gone when it is rolled back; so is what we know of them.
+
+    The blocks are committed later, and must not go to the simulation that has the row by then.
+    """
+    path = tmp_path / "results.db"
+    with Store(path) as store:
+        first, second = specification(), specification(policy=ocucb.UCB())
+        store._waiting = [(first, blocks.play_here(first, 0, 64))]
+        with monkeypatch.context() as change:
+            change.setattr("ocucb.store._packed", lambda moments: 1 / 0)
+            store._number(first)  # as if the interrupt had come after this
+            with pytest.raises(ZeroDivisionError):
+                store.flush()
+        other = Store(path)
+        other.add(second, blocks.play_here(second, 0, 64))
+        other.flush()
+        store.flush()
+        other._database.close()
+        for one in (first, second):
+            found = store.get(one, 0, 64)
+            assert (found.moments.mean == one.play(0, 64).mean).all()
+        found = {one.result.policy: one.result.mean_regret for one in store.contents()}
+        assert found == {
+            one.policy.name: float(one.play(0, 64).mean[-1]) for one in (first, second)
+        }
+
+
+def test_a_block_cannot_stand_for_another(tmp_path):
+    path = tmp_path / "results.db"
+    ocucb.simulate(["ucb", "moss"], PROBLEM, 2000, 64, rng=1, store=path)
+    with sqlite3.connect(path) as database:
+        (a, b) = (row[0] for row in database.execute("select moments from blocks order by rowid"))
+        database.execute("update blocks set moments = ? where simulation = 1", (b,))
+        database.execute("update blocks set moments = ? where simulation = 2", (a,))
+    database.close()
+    with Store(path) as store:
+        assert store.contents() == []
+
+
+def test_a_killed_store_says_what_it_is(tmp_path):
+    """Even with all of its data in the write-ahead log, and nothing but that file copied."""
+    path = tmp_path / "results.db"
+
+    def write_and_die():
+        store = Store(path)
+        store.add(specification(), blocks.play_here(specification(), 0, 64))
+        store.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = background(write_and_die)
+    child.join()
+    assert Path(f"{path}-wal").stat().st_size > 0
+    shutil.copy(path, tmp_path / "alone.db")
+    with Store(tmp_path / "alone.db", read_only=True) as alone:
+        assert alone.contents() == []
+    with Store(path, read_only=True) as whole:
+        assert [one.result.runs for one in whole.contents()] == [64]
+
+
+def test_removed_while_running(tmp_path):
+    path = tmp_path / "results.db"
+    store = Store(path)
+    store.add(specification(), blocks.play_here(specification(), 0, 64))
+    path.unlink()
+    with pytest.raises(StoreError, match="was removed in the meantime"):
+        store.flush()
+    store._database.close()
+
+
 def test_wrong_places(tmp_path):
-    with pytest.raises(StoreError, match="is a folder"):
+    with pytest.raises(StoreError, match="is no file"):
         ocucb.simulate(**CALL, runs=10, store=tmp_path)
     with pytest.raises(StoreError, match=r"the folder of .* does not exist"):
         ocucb.simulate(**CALL, runs=10, store=tmp_path / "no" / "where.db")
@@ -380,6 +511,8 @@ def test_wrong_places(tmp_path):
         Store(tmp_path / "nothing.db", read_only=True)
     empty = tmp_path / "empty.db"
     empty.touch()
+    with pytest.raises(StoreError, match="is empty: nothing has been simulated into it yet"):
+        Store(empty, read_only=True)
     assert ocucb.simulate(**CALL, runs=10, store=empty)[0].runs == 10
 
 
@@ -434,6 +567,14 @@ def test_command_line(tmp_path):
     assert len(rows) > 40
     assert not any("uniform" in row for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
+    assert rows[0].endswith(",noise,sigma,seed")
+    assert rows[1].endswith(",gaussian,1.0,0")
+    piped = subprocess.run(
+        f"{sys.executable} -m ocucb results {path} --csv /dev/stdout | cat",
+        shell=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "problem,policy,engine" in piped.stdout
+    assert command("results", path, "--seed", "1").stdout == "nothing yet\n"
     assert command("results", path, "--problem", "nowhere").stdout == "nothing yet\n"
     failed = command("results", path, "--problem", "nowhere", "--plot", picture)
     assert failed.exit_code == 2

@@ -201,6 +201,24 @@ def test_precision(workers):
     assert found[0].runs != found[1].runs
 
 
+@pytest.mark.parametrize("workers", [1, 16])
+def test_precision_plays_little_more_than_it_needs(workers, monkeypatch):
+    """What waits in line when it is precise enough is not played; what is being played may end."""
+    begun = []
+    original = Specification.play
+
+    def play(self, first, runs):
+        begun.append(runs)
+        return original(self, first, runs)
+
+    monkeypatch.setattr(Specification, "play", play)
+    with ThreadPoolExecutor(2) as executor:
+        call = {"executor": executor, "workers": workers, "engine": "step"}
+        found = ocucb.simulate("ocucb", PROBLEM, 20_000, precision=0.05, rng=1, **call)
+    largest = max(begun)
+    assert sum(begun) <= found[0].runs + 4 * largest
+
+
 def test_precision_has_a_ceiling():
     with pytest.warns(
         UserWarning, match=r"UCB: 1,500 runs give the mean regret to .*%, not to 0.1"
@@ -209,6 +227,7 @@ def test_precision_has_a_ceiling():
     assert found[0].runs == 1500
     nothing = ocucb.simulate("ucb", ocucb.gaussian([0, 0]), 500, precision=0.001, rng=1)
     assert nothing[0].runs == 1024  # no regret: any bar is small enough
+    assert ocucb.simulate("ucb", ocucb.gaussian([0, 0]), 10, 1, precision=0.1)[0].runs == 1
     for wrong in (0, 1, -1, float("nan")):
         with pytest.raises(ValueError, match="precision must lie between 0 and 1"):
             ocucb.simulate("ucb", PROBLEM, 500, precision=wrong)

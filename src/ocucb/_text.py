@@ -92,6 +92,7 @@ def to_count(value: object, what: str, least: int = 1) -> int:
         raise ValueError(f"{what} must be a whole number, got {value}.")
     if number < least:
         raise ValueError(f"{what} must be at least {least}, got {value}.")
-    if number > LARGEST_COUNT:
+    exact = int(value) if isinstance(value, int) else number
+    if exact > LARGEST_COUNT:
         raise ValueError(f"{what} must be at most 2^53 = {LARGEST_COUNT}, got {value}.")
     return int(number)

@@ -243,6 +243,9 @@ def _keep(package: bytes, specification: Specification) -> None:
         _RECEIVED[package] = specification
 
 
+_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages whose versions we trust
+
+
 def _meaning(function: Any) -> str:
     """Return a text that changes when what a function computes may change.
 
@@ -250,33 +253,60 @@ def _meaning(function: Any) -> str:
     it covers the bytecode and whatever constants and functions that refers to.
     """
     function = getattr(function, "py_func", function)
-    code = getattr(function, "__code__", None)
+    return _meaning_of_function(function, [])
+
+
+def _meaning_of_function(function: Any, seen: list[CodeType]) -> str:
     name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-    if code is None or is_ours(function) or name.startswith(("numpy.", "math.")):
+    code = getattr(function, "__code__", None)
+    if name.partition(".")[0] in _KNOWN:
         return name
+    if not isinstance(code, CodeType):
+        raise ValueError(
+            f"{function!r} cannot be told from another version of it, which a store must: use "
+            "plain functions, numbers and arrays in a formula, or do without the store."
+        )
+    if code in seen:  # it calls itself
+        return f"again {seen.index(code)}"
     cells = function.__closure__ or ()
     inside = dict(zip(code.co_freevars, (cell.cell_contents for cell in cells), strict=True))
-    return _meaning_of_code(code, {**function.__globals__, **inside}, function.__doc__)
+    return _meaning_of_code(
+        code, {**function.__globals__, **inside}, function.__doc__, [*seen, code]
+    )
 
 
-def _meaning_of_code(code: CodeType, known: dict[str, Any], doc: str | None) -> str:
-    parts = [code.co_code.hex(), ",".join(code.co_names), ",".join(code.co_varnames)]
+def _meaning_of_code(
+    code: CodeType, known: dict[str, Any], doc: str | None, seen: list[CodeType]
+) -> str:
+    parts = [code.co_code.hex(), ",".join(code.co_names)]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            parts.append(_meaning_of_code(constant, known, None))
+            parts.append(_meaning_of_code(constant, known, None, seen))
         else:
             parts.append(repr(None if constant == doc else constant))
     for name in (*code.co_names, *code.co_freevars):
-        if name not in known:
-            continue
-        value = known[name]
-        if isinstance(value, ModuleType):
-            parts.append(value.__name__)
-        elif isinstance(value, np.ndarray):
-            parts.append(f"{value.dtype} {value.shape} {value.tobytes().hex()}")
-        elif hasattr(value, "__code__") or hasattr(value, "py_func"):
-            same = getattr(value, "py_func", value).__code__ is code  # it calls itself
-            parts.append(name if same else _meaning(value))
-        else:
-            parts.append(repr(value))
+        if name in known:
+            parts.append(_meaning_of_value(known[name], code, seen))
     return "(" + ";".join(parts) + ")"
+
+
+def _meaning_of_value(value: Any, user: CodeType, seen: list[CodeType]) -> str:
+    """Return the meaning of something that a function refers to by name."""
+    value = getattr(value, "_dispatcher", value)  # of numba.vectorize
+    value = getattr(value, "py_func", value)
+    if isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] in _KNOWN:
+            return value.__name__
+        used = [getattr(value, name) for name in user.co_names if hasattr(value, name)]
+        return f"{value.__name__}[{';'.join(_meaning_of_value(one, user, seen) for one in used)}]"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{';'.join(_meaning_of_value(one, user, seen) for one in value)}]"
+    if callable(value):
+        defaults = getattr(value, "__defaults__", None) or ()
+        inputs = ";".join(_meaning_of_value(one, user, seen) for one in defaults)
+        return _meaning_of_function(value, seen) + f"[{inputs}]"
+    return _meaning_of_function(value, seen)  # says that it cannot be done

@@ -323,6 +323,7 @@ def results(
     problem: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only problems whose name contains this.")
     ] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Only this seed.")] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
     ] = None,
@@ -344,11 +345,16 @@ def results(
     """
     from .store import Store, listing, to_csv
 
+    for file in (csv, plot):
+        if file is not None and not file.parent.is_dir():
+            raise ValueError(f"the folder of {str(file)!r} does not exist.")
     with Store(path, read_only=True) as store:
         found = [
             one
-            for one in store.contents()
-            if (policy or "") in one.result.policy and (problem or "") in one.problem
+            for one in store.contents(samples=as_json)
+            if (policy or "") in one.result.policy
+            and (problem or "") in one.problem
+            and seed in (None, str(one.seed))
         ]
     if csv is not None:
         to_csv(found, csv)
@@ -495,14 +501,10 @@ def reproduce(
     """
     from ._text import to_count, to_number
     from .paper import reproduce as redraw
-    from .simulation import to_workers
 
     if sum((runs is not None, scale is not None, full)) > 1:
         raise ValueError("give only one of --runs, --scale and --full.")
     share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
-    if share is not None and not 0.0 < share < 1e6:
-        raise ValueError(f"--scale must be greater than 0, got {scale}.")
-    threads = to_workers(None if workers is None else to_count(workers, "workers"))
     try:
         done = redraw(
             parts or [],
@@ -511,7 +513,7 @@ def reproduce(
             scale=share,
             seed=to_count(seed, "seed", least=0),
             moss_constant=to_number(moss_constant, "--moss-constant"),
-            workers=threads,
+            workers=None if workers is None else to_count(workers, "workers"),
             executor=None if dask is None else _cluster(dask),
             say=lambda text: print(text, file=sys.stderr),
         )

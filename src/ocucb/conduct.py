@@ -95,6 +95,9 @@ class Job:
         return min(max(low, runs), self.runs), min(max(high, runs), self.runs)
 
 
+Watch = Callable[[Job, Block, bool], None]
+
+
 @dataclass
 class _Place:
     """A block's place in the line: being played by someone, or there."""
@@ -111,7 +114,7 @@ def conduct(
     executor: Executor | None = None,
     in_flight: int | None = None,
     store: Store | None = None,
-    watch: Callable[[Job, Block], None] | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[Job]:
     """Play jobs and yield each as it is finished, in order.
 
@@ -128,7 +131,7 @@ def conduct(
     store : Store, optional
         Where finished blocks are looked for and kept.
     watch : callable, optional
-        Told of each block when it has been merged.
+        Told of each block when it has been merged, and whether it was played now.
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
     room = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
@@ -147,12 +150,11 @@ def conduct(
                 _collect(line, store)
                 continue
             line.popleft()
-            if head.job.finished:
-                continue  # played in advance, and precise enough without it
             head.job.take(head.block)
             if watch is not None:
-                watch(head.job, head.block)
+                watch(head.job, head.block, head.future is not None)
             if head.job.finished:
+                _drop(line, head.job)
                 yield head.job
     except (BrokenExecutor, CancelledError) as error:
         raise RuntimeError(
@@ -166,6 +168,14 @@ def conduct(
         if ours is not None:
             # Do not wait for blocks that nobody wants any more.
             ours.shutdown(wait=False, cancel_futures=True)
+
+
+def _drop(line: deque[_Place], job: Job) -> None:
+    """Take the blocks out of the line that were wanted in case it was not yet precise enough."""
+    while line and line[0].job is job:
+        place = line.popleft()
+        if place.future is not None:
+            place.future.cancel()
 
 
 def _blocks(jobs: Iterable[Job]) -> Iterator[tuple[Job, int, int]]:

@@ -76,7 +76,7 @@ def regret_panels(results: Sequence[SimulationResult]) -> Figure:
     if not 0 < len(results) <= MOST_PANELS:
         raise ValueError(
             f"there are {len(results)} problems to draw, and room for 1 to {MOST_PANELS}; choose "
-            "with --problem."
+            "some with --problem and --seed."
         )
     figure, axes = panels(len(results))
     for result, its_axes in zip(results, axes, strict=True):
@@ -85,8 +85,9 @@ def regret_panels(results: Sequence[SimulationResult]) -> Figure:
 
 
 def _draw_over_time(axes: Axes, result: SimulationResult) -> None:
-    runs = max(one.runs for one in result)
-    axes.set_title(f"{result.problem}, N = {runs:,}", fontsize=10)
+    numbers = sorted({one.runs for one in result})
+    runs = " to ".join(f"{number:,}" for number in dict.fromkeys((numbers[0], numbers[-1])))
+    axes.set_title(f"{result.problem}, N = {runs}, seed {result.seed}", fontsize=10)
     axes.set_xlabel("round $t$")
     styles = _styles(one.policy for one in result)
     for one in result:

@@ -26,8 +26,9 @@ class Meter:
         people = sys.stderr is not None and sys.stderr.isatty()
         self._wanted = people if wanted is None else wanted
         self._bar: Any = None
-        self._began = time.monotonic()
-        self._tasks: dict[int, Any] = {}
+        self._job: Job | None = None
+        self._opened = self._began = time.monotonic()
+        self._played = 0
 
     def __enter__(self) -> Meter:
         return self
@@ -36,26 +37,65 @@ class Meter:
         if self._bar is not None:
             self._bar.stop()
 
-    def watch(self, job: Job, block: Block) -> None:
-        """Take note of a block that was merged."""
-        if not self._wanted or time.monotonic() - self._began < _PATIENCE:
+    def watch(self, job: Job, block: Block, played: bool) -> None:
+        """Take note of a block that was merged; those from a store say nothing about the rate."""
+        now = time.monotonic()
+        if job is not self._job:
+            self._job, self._began, self._played, self._task = job, now, 0, None
+        self._played += block.moments.runs if played else 0
+        if not self._wanted or now - self._opened < _PATIENCE:
             return
-        assert job.merged is not None
         if self._bar is None:
-            self._bar = _bar()
+            self._bar = bar("{task.completed:,.0f}/{task.total:,.0f} runs")
             self._bar.start()
-        if id(job) not in self._tasks:
-            self._tasks[id(job)] = self._bar.add_task(
-                job.specification.policy.label,
-                total=job.runs,
-                horizon=job.specification.horizon,
-                note="",
-            )
-        facts: dict[str, Any] = {"completed": job.merged.runs}
+        if self._task is None:
+            self._task = self._bar.add_task(job.specification.policy.label, rate="", left="")
+        assert job.merged is not None
+        done = job.merged.runs
+        low = high = float(job.runs)
+        note = ""
         if job.precision is not None:
-            facts["total"] = job.merged.runs if job.finished else sum(job.runs_needed()) / 2
-            facts["note"] = precision_note(job)
-        self._bar.update(self._tasks[id(job)], **facts)
+            low, high = (done, done) if job.finished else job.runs_needed()
+            note = precision_note(job)
+        speed = self._played / max(now - self._began, 1e-3)
+        left = time_left(low - done, high - done, speed) if self._played else ""
+        self._bar.update(
+            self._task,
+            completed=done,
+            total=high,
+            rate=f"{speed * job.specification.horizon:.2g} pulls/s",
+            left=f"{left}{', ' if left and note else ''}{note}",
+        )
+
+
+def time_left(few: float, many: float, speed: float) -> str:
+    """Return how long so many runs will take at so many a second, from few to many.
+
+    Examples
+    --------
+    >>> time_left(100, 100, 10), time_left(100, 900, 10), time_left(0, 0, 10)
+    ('10 s left', '10 s to 1 min 30 s left', '')
+    """
+    if many <= 0:
+        return ""
+    soon, late = duration(max(0.0, few) / speed), duration(many / speed)
+    return f"{late} left" if soon == late else f"{soon} to {late} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> duration(75), duration(7300)
+    ('1 min 15 s', '2 h 1 min')
+    """
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def precision_note(job: Job) -> str:
@@ -69,9 +109,8 @@ def precision_note(job: Job) -> str:
     if high < 1.3 * low:
         return f"{now}, needs {_short(high)} runs"
     # A bar that is not known well cannot say when it will be small enough.
-    return (
-        f"{now}, needs {_short(low)} to {_short(high)} runs{' or more' if high > 3 * low else ''}"
-    )
+    open_end = " or more" if high > 3 * low else ""
+    return f"{now}, needs {_short(low)} to {_short(high)} runs{open_end}"
 
 
 def _short(runs: float) -> str:
@@ -82,30 +121,17 @@ def _short(runs: float) -> str:
     return f"{round(runs / step) * step:,}"
 
 
-def _bar() -> Any:
+def bar(count: str) -> Any:
+    """Return a bar whose tasks have fields "rate" and "left"; `count` says what is counted."""
     # rich is imported only when there is something to show
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed * task.fields['horizon']:.2g} pulls/s" if speed else "")
+    from rich.progress import BarColumn, Progress, TextColumn
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} runs"),
-        Rate(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn(count),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[left]}"),
         console=Console(stderr=True),
     )

@@ -396,10 +396,12 @@ class SimulationResult:
             raise ValueError(f"{path} is damaged: parts of the simulation are missing.") from None
 
 
-def write_rows(rows: list[dict[str, Any]], path: str | os.PathLike[str]) -> None:
-    """Write rows that `SimulationResult.rows` gave to a CSV file."""
+def write_rows(
+    rows: list[dict[str, Any]], path: str | os.PathLike[str], more: tuple[str, ...] = ()
+) -> None:
+    """Write rows that `SimulationResult.rows` gave, and perhaps more columns, to a CSV file."""
     with replacing(path) as file:
-        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, (*_COLUMNS, *more), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
@@ -424,11 +426,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     A reader finds the old file or the whole new one, never a part. A link is followed, and what is
     no regular file (a pipe, /dev/stdout) is written to as it is.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with open(target, "w", encoding="utf-8", newline="") as file:
+    if Path(path).exists() and not Path(path).is_file():
+        with open(path, "w", encoding="utf-8", newline="") as file:
             yield file
         return
+    target = Path(os.path.realpath(path))
     with tempfile.NamedTemporaryFile(
         "w", dir=target.parent, prefix=".ocucb-", delete=False, encoding="utf-8", newline=""
     ) as file:

@@ -14,7 +14,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ _PATIENCE = 60.0  # seconds to wait for another process
 
 _TABLES = (
     """create table simulations (
-        id integer primary key,
+        id integer primary key autoincrement,
         identity text not null unique,
         policy text not null,
         label text not null,
@@ -112,8 +112,8 @@ class Store:
             raise StoreError(f"there is no store {self.path}; simulate with --store makes one.")
         if not self.path.parent.is_dir():
             raise StoreError(f"the folder of {str(self.path)!r} does not exist.")
-        if self.path.is_dir():
-            raise StoreError(f"{self.path} is a folder; name a file, for example results.db.")
+        if self.path.exists() and not self.path.is_file():
+            raise StoreError(f"{self.path} is no file; name one, for example results.db.")
         with self._explained():
             if self._is_foreign():
                 raise StoreError(
@@ -131,6 +131,11 @@ class Store:
                 self._database.close()
                 raise
 
+    _REMOVED = "{} was removed in the meantime; run again to make it anew."
+
+    def _removed(self) -> bool:
+        return hasattr(self, "_database") and not self.path.exists()
+
     def _is_foreign(self) -> bool:
         if not self.path.exists():
             return False
@@ -141,27 +146,31 @@ class Store:
         address = self.path.absolute().as_uri()
         mode = "rwc"
         if read_only:
-            # Beside a file that nobody may write to, SQLite cannot make the file that readers of
-            # a write-ahead log share; nobody can be writing, so it need not.
+            # In a folder that may not be written to, SQLite cannot make the file that readers of
+            # a write-ahead log share. Where there is no log, it need not.
+            log = Path(f"{self.path}-wal")
             alone = not os.access(self.path.parent, os.W_OK)
-            mode = "ro&immutable=1" if alone else "ro"
+            empty = not log.exists() or log.stat().st_size == 0
+            mode = "ro&immutable=1" if alone and empty else "ro"
         return sqlite3.connect(f"{address}?mode={mode}", uri=True, isolation_level=None)
 
     def _set_up(self) -> None:
         """Make the tables in a new file; in any file, make sure that it can be written."""
         database = self._database
-        with_tables = "select count(*) from sqlite_master"
-        if database.execute(with_tables).fetchone()[0]:
+        if not self._is_empty():
             self._check()
-        self._write_ahead()
         database.execute("pragma synchronous = full")
         # Where nothing can be written, this fails before anything is played.
         with self._transaction():
-            if not database.execute(with_tables).fetchone()[0]:
+            if self._is_empty():
                 for table in _TABLES:
                     database.execute(table)
                 database.execute(f"pragma application_id = {_APPLICATION}")
                 database.execute(f"pragma user_version = {_FORMAT}")
+        self._write_ahead()  # only now, so that the file itself says what it is
+
+    def _is_empty(self) -> bool:
+        return not self._database.execute("select count(*) from sqlite_master").fetchone()[0]
 
     def _write_ahead(self) -> None:
         """Switch to a write-ahead log; processes that start at once must take turns."""
@@ -177,6 +186,8 @@ class Store:
 
     def _check(self) -> None:
         database = self._database
+        if self._is_empty():
+            raise StoreError(f"{self.path} is empty: nothing has been simulated into it yet.")
         if database.execute("pragma application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(
                 f"{self.path} is a database of another program; it was left alone: choose another "
@@ -200,6 +211,7 @@ class Store:
             yield
             self._database.execute("commit")
         except BaseException:
+            self._numbers.clear()  # rows that were made in this transaction are gone
             if self._database.in_transaction:
                 self._database.execute("rollback")
             raise
@@ -209,17 +221,21 @@ class Store:
         """Turn SQLite's errors into sentences that say what to do."""
         try:
             yield
+        except sqlite3.ProgrammingError:
+            raise  # it was closed, or belongs to another thread: a mistake in the program
         except sqlite3.Error as error:
             reason = " ".join(str(error).split())
-            if "full" in reason or "I/O" in reason:
+            if self._removed():
+                remedy = self._REMOVED.format(self.path)
+            elif "full" in reason or "I/O" in reason:
                 remedy = (
                     f"{self.path} cannot grow ({reason}); what was committed is safe: make room on "
                     "the disk and run again, it goes on where it was."
                 )
             elif "readonly" in reason or "unable to open" in reason:
                 remedy = (
-                    f"{self.path} cannot be written ({reason}); choose another file or change its "
-                    "permissions."
+                    f"{self.path} cannot be written ({reason}); choose another file, change its "
+                    "permissions, or copy it (and the files beside it) to a folder of your own."
                 )
             elif "locked" in reason:
                 remedy = (
@@ -259,7 +275,9 @@ class Store:
             return None
         packed, checksum, seconds = row
         sizes = specification.checkpoints.size, specification.problem.arms
-        moments = _unpacked(packed, checksum, runs, *sizes)
+        moments = _unpacked(
+            packed, checksum, _place(specification.identity, first, runs), runs, *sizes
+        )
         if moments is None:
             warnings.warn(
                 f"{self.path}: a block of {specification.policy.label} is damaged and is "
@@ -303,7 +321,7 @@ class Store:
         now = time.time()
         with self._explained(), self._transaction():
             for specification, block in self._waiting:
-                packed = _packed(block.moments)
+                packed, identity = _packed(block.moments), specification.identity
                 # A damaged block that was played again takes the place of the old one.
                 self._database.execute(
                     "insert or replace into blocks values (?, ?, ?, ?, ?, ?, ?)",
@@ -312,13 +330,15 @@ class Store:
                         block.first,
                         block.moments.runs,
                         packed,
-                        zlib.crc32(packed),
+                        zlib.crc32(packed, _place(identity, block.first, block.moments.runs)),
                         block.seconds,
                         now,
                     ),
                 )
         self._waiting.clear()
         self._committed = time.monotonic()
+        if self._removed():
+            raise StoreError(self._REMOVED.format(self.path))
 
     def _number(self, specification: Specification) -> int:
         """Return the row of a simulation, made if need be."""
@@ -351,19 +371,27 @@ class Store:
             self._numbers[identity] = row[0]
         return self._numbers[identity]
 
-    def contents(self) -> list[Stored]:
-        """Return every simulation that is here, with all the runs that follow one another."""
+    def contents(self, samples: bool = True) -> list[Stored]:
+        """Return every simulation that is here, with all the runs that follow one another.
+
+        Parameters
+        ----------
+        samples : bool
+            Keep the regrets of single runs, for quantiles: half a megabyte for each simulation.
+        """
         with self._explained():
             simulations = self._database.execute(
-                "select id, policy, label, engine, problem, means, noise, sigma, horizon, "
-                "checkpoints, seed, version from simulations order by id"
+                "select id, identity, policy, label, engine, problem, means, noise, sigma, "
+                "horizon, checkpoints, seed, version from simulations order by id"
             ).fetchall()
-            found = (self._stored(*row) for row in simulations)
+            found = (self._stored(samples, *row) for row in simulations)
             return [one for one in found if one is not None]
 
     def _stored(
         self,
+        samples: bool,
         number: int,
+        identity: str,
         policy: str,
         label: str,
         engine: str,
@@ -388,9 +416,12 @@ class Store:
         for first, runs, packed, checksum, seconds, finished in blocks:
             if first != due:
                 continue  # a shorter version of a block that we have, or one after a hole
-            moments = _unpacked(packed, checksum, runs, rounds.size, expected.size)
+            place = _place(identity, first, runs)
+            moments = _unpacked(packed, checksum, place, runs, rounds.size, expected.size)
             if moments is None:
                 continue
+            if not samples:
+                moments = replace(moments, sample=moments.sample[:0])
             chain.append(moments)
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
         if not chain:
@@ -452,8 +483,12 @@ def _age(seconds: float) -> str:
 
 def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
     """Write the regret of simulations at their checkpoints to a CSV file."""
-    rows = [row for result in together(found) for row in result.rows()]
-    write_rows(rows, path)
+    rows = [
+        {**row, "noise": result.noise, "sigma": result.sigma, "seed": result.seed}
+        for result in together(found)
+        for row in result.rows()
+    ]
+    write_rows(rows, path, ("noise", "sigma", "seed"))
 
 
 def _packed(moments: Moments) -> bytes:
@@ -462,11 +497,16 @@ def _packed(moments: Moments) -> bytes:
     return zlib.compress(b"".join(part.astype("<f8").tobytes() for part in parts), 1)
 
 
+def _place(identity: str, first: int, runs: int) -> int:
+    """Return where the checksum of a block starts: a block cannot stand for another one."""
+    return zlib.crc32(f"{identity} {first} {runs}".encode())
+
+
 def _unpacked(
-    packed: bytes, checksum: int, runs: int, checkpoints: int, arms: int
+    packed: bytes, checksum: int, place: int, runs: int, checkpoints: int, arms: int
 ) -> Moments | None:
     """Return the moments that `_packed` wrote, or None if they are not whole."""
-    if zlib.crc32(packed) != checksum:
+    if zlib.crc32(packed, place) != checksum:
         return None
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
     if numbers.size < 2 * checkpoints + arms:

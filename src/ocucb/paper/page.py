@@ -12,9 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .. import __version__
+from ..progress import duration
 from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Finding, Test
 from .panels import FIGURES, Panel
-from .progress import duration
 from .run import Point
 
 
@@ -72,7 +72,8 @@ def page(report: Report, folder: Path) -> str:
 def _claims(findings: Sequence[Finding]) -> str:
     rows = "".join(_claim(one) for one in findings)
     return f"""<p>A statistic holds when it is on the right side of its threshold by two standard
-errors. By <em>competitive</em> we mean at most {COMPETITIVE:g} times the regret of the best, by
+errors, and does not hold when it is on the wrong side by as much (by more where it is the worst of
+many). By <em>competitive</em> we mean at most {COMPETITIVE:g} times the regret of the best, by
 <em>excellent</em> at most {EXCELLENT:g} times; <em>indistinguishable</em> curves are closer than
 {VISIBLE:.0%} of the axis, and a dependence is <em>very weak</em> if doubling the parameter changes
 the regret by less than {WEAK:.0%}. Curves are compared in stretches of neighbouring points.</p>
@@ -128,12 +129,15 @@ def _panel(name: str, report: Report) -> str:
     runs = min(one.runs for one in points)
     paper = report.panels[name].paper_runs
     ours = name in ("psi", "alpha")
+    constants = {one.policy.removeprefix("moss:") for one in points if "moss:" in one.policy}
+    other = "".join(f" --moss-{one.replace('=', ' ')}" for one in constants if one != "constant=2")
     spent = sum(one.seconds for one in points)
     used = f", {duration(spent)} of processor time" if spent == spent else ""
     return (
         f'<tr><td><a href="{name}.csv">{name}</a></td>'
         f"<td>N = {runs:,}{'' if ours else f' (paper: {paper:,})'}, {len(points)} points{used}</td>"
-        f"<td><code>ocucb reproduce {name} --runs {runs} --seed {report.seed}</code></td></tr>"
+        f"<td><code>ocucb reproduce {name} --runs {runs} --seed {report.seed}{other}</code></td>"
+        "</tr>"
     )
 
 
@@ -155,10 +159,10 @@ def _settings(report: Report) -> str:
         f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
     )
     return f"""<table class="facts">{rows}</table>
-<p>The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and ψ = 2
-unless a legend says otherwise, UCB and MOSS have constant 2. The text of the paper gives the gap of
-the second half of the sensitivity figure as 3/10, its titles as 2/10, which is right. The author's
-own program ran MOSS with constant 4 in the figure on its failure:
+<p>The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and ψ = 2, and
+UCB and MOSS have constant 2, unless a legend says otherwise. The text of the paper gives the gap
+of the second half of the sensitivity figure as 3/10, its titles as 2/10, which is right. The
+author's own program ran MOSS with constant 4 in the figure on its failure:
 <code>ocucb reproduce exp10 --moss-constant 4</code> shows that. The paper leaves Gittins out where
 n exceeds 10,000 and shows neither ψ nor the spread; here they are.</p>"""
 

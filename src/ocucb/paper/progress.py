@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..progress import bar, duration
+
 if TYPE_CHECKING:
     from ..blocks import Block
     from ..conduct import Job
@@ -24,7 +26,8 @@ class Display:
 
     def __init__(self, wanted: bool | None = None) -> None:
         people = sys.stderr is not None and sys.stderr.isatty()
-        self._bar: Any = _bar() if (people if wanted is None else wanted) else None
+        shown = people if wanted is None else wanted
+        self._bar: Any = bar("{task.percentage:.0f}%") if shown else None
         self._task: Any = None
 
     def __enter__(self) -> Display:
@@ -42,57 +45,27 @@ class Display:
         if self._bar is not None:
             self._bar.update(self._task, description=text)
 
-    def begin(self, tasks: Sequence[Task], seconds: Sequence[float]) -> None:
-        """Start to count, with the estimated time of each task."""
-        self._tasks, self._seconds = tasks, seconds
+    def begin(self, tasks: Sequence[Task], a_run: Sequence[float], total: float) -> None:
+        """Start to count, with the estimated seconds of a run of each task, and of all together."""
+        self._tasks, self._a_run, self._total = tasks, a_run, total
         self._began, self._pulls, self._work = time.monotonic(), 0.0, 0.0
-        self._total = sum(seconds)
         if self._bar is not None:
-            self._bar.update(self._task, total=self._total, completed=0.0)
+            self._bar.update(self._task, total=total, completed=0.0)
 
-    def advance(self, number: int, job: Job, block: Block) -> None:
-        """Take note of a block of the task with this number."""
-        task = self._tasks[number]
-        self._work += self._seconds[number] * block.moments.runs / task.runs
-        self._pulls += float(block.moments.runs) * job.specification.horizon
+    def advance(self, number: int, job: Job, block: Block, played: bool) -> None:
+        """Take note of a block of the task with this number; only what is played takes time."""
         if self._bar is None:
             return
+        task, runs = self._tasks[number], block.moments.runs
+        if played:
+            self._work = min(self._total, self._work + self._a_run[number] * runs)
+            self._pulls += float(runs) * job.specification.horizon
         spent = time.monotonic() - self._began
-        left = spent * (self._total / max(self._work, 1e-9) - 1.0)
+        left = spent * (self._total - self._work) / self._work if self._work > 0.0 else 0.0
         self._bar.update(
             self._task,
             description=f"{task.panel.name}, {task.line.label}",
             completed=self._work,
-            rate=f"{self._pulls / max(spent, 1e-9):.1e} pulls/s",
-            left=f"{duration(left)} left",
+            rate=f"{self._pulls / max(spent, 1e-3):.1e} pulls/s" if self._pulls else "",
+            left=f"{duration(left)} left" if self._pulls else "",
         )
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it.
-
-    Examples
-    --------
-    >>> duration(75), duration(7300)
-    ('1 min 15 s', '2 h 1 min')
-    """
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def _bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[left]}"),
-        console=Console(stderr=True),
-    )

@@ -10,14 +10,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._compile import cores
+from .._text import to_count
+from ..progress import duration
 from ..results import QUANTILES, replacing
+from ..simulation import to_workers
 from ..store import Store
 from . import drawing
 from .claims import Finding, judge
 from .page import Report, page
 from .panels import FIGURES, Panel, panels, select
-from .progress import Display, duration
+from .progress import Display
 from .run import Means, Point, estimate, measure, tasks_of
 
 _FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N", "mean", "stderr")
@@ -76,19 +78,19 @@ def reproduce(
     every = panels(moss_constant)
     chosen = [every[name] for name in select(names)]
     number = {panel.name: _runs(panel, runs, scale) for panel in chosen}
+    threads = to_workers(workers)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    threads = cores() if workers is None else workers
     tasks = tasks_of(chosen, number, seed)
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
         means = Means(threads, executor, store, display)
-        seconds = estimate(tasks, means)
+        a_run, missing = estimate(tasks, means)
         say(
             f"{len(tasks):,} points in {len(chosen)} panels: about "
-            f"{duration(sum(seconds) / threads)} with {threads} workers."
+            f"{duration(missing / threads)} with {threads} workers."
         )
-        display.begin(tasks, seconds)
+        display.begin(tasks, a_run, missing)
         points = list(measure(tasks, means))
         display.say("drawing")
         spent = time.monotonic() - began
@@ -96,7 +98,7 @@ def reproduce(
         # What an earlier call measured stays on the page.
         for name in every:
             if name not in number:
-                points += _read_points(folder, name, seed)
+                points += _earlier(folder, name, seed)
         files += _write_figures(folder, every, points)
         findings = judge(points)
         files.append(_write_findings(folder, findings))
@@ -108,9 +110,13 @@ def reproduce(
 
 
 def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
+    if runs is not None and scale is not None:
+        raise ValueError(f"give either runs or scale, got {runs} and {scale:g}.")
     if runs is not None:
-        return runs
+        return to_count(runs, "runs")
     if scale is not None:
+        if not 0.0 < scale <= 1e6:
+            raise ValueError(f"scale must be greater than 0 and at most 1e6, got {scale:g}.")
         return max(1, round(scale * panel.paper_runs))
     return panel.default_runs
 
@@ -144,9 +150,18 @@ def _write_points(folder: Path, name: str, points: Sequence[Point], seed: int) -
     return path
 
 
-def _read_points(folder: Path, name: str, seed: int) -> list[Point]:
-    """Return the points that an earlier call wrote, if they are whole and of the same seed."""
-    path = folder / f"{name}.csv"
+def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
+    """Return the points that an earlier call wrote, if they are all there and of the same seed."""
+    points = _read_points(folder / f"{name}.csv", name, seed)
+    found = [(one.line, one.x) for one in points]
+    for constant in (2.0, 4.0):
+        panel = panels(constant)[name]
+        if found == [(line.label, x) for line in panel.lines for x in panel.xs]:
+            return points
+    return []
+
+
+def _read_points(path: Path, name: str, seed: int) -> list[Point]:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..blocks import Block, Specification
-from ..conduct import Job, conduct
+from ..conduct import Job, Watch, conduct
 from ..engine import engine_for
 from ..results import QUANTILES, PolicyResult
 from ..store import Store
@@ -33,7 +33,8 @@ class Point:
     mean, stderr : float
         Mean regret at the horizon and its standard error.
     deviation, deviation_error : float
-        Standard deviation of the regret, and its standard error.
+        Standard deviation of the regret, and its standard error, which allows for one run as bad
+        as can be that happened not to be there.
     quantiles : tuple of float
         At the levels `QUANTILES`.
     seconds : float
@@ -82,12 +83,15 @@ class Means:
     store: Store
     display: Display
 
-    def conduct(
-        self, jobs: Iterable[Job], watch: Callable[[Job, Block], None] | None = None
-    ) -> Iterator[Job]:
+    def conduct(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
         """Have jobs played."""
         return conduct(
-            jobs, threads=self.threads, executor=self.executor, store=self.store, watch=watch
+            jobs,
+            threads=self.threads,
+            executor=self.executor,
+            in_flight=max(64, 4 * self.threads),
+            store=self.store,
+            watch=watch,
         )
 
 
@@ -101,8 +105,8 @@ def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[T
     ]
 
 
-def estimate(tasks: Sequence[Task], means: Means) -> list[float]:
-    """Return the seconds that each point will still take one worker.
+def estimate(tasks: Sequence[Task], means: Means) -> tuple[list[float], float]:
+    """Return the seconds that a run of each task takes, and those of all runs that are missing.
 
     The first block of a few points on each line is played (or found in the store), and the time of
     a run in between is interpolated.
@@ -129,14 +133,14 @@ def estimate(tasks: Sequence[Task], means: Means) -> list[float]:
     for i, job in zip(pilots, means.conduct(jobs()), strict=True):
         assert job.merged is not None
         cost[i] = job.seconds / job.merged.runs
-    seconds = [0.0] * len(tasks)
+    a_run = [0.0] * len(tasks)
     for numbers in lines.values():
         known = [i for i in numbers if i in cost]
-        a_run = np.interp(numbers, known, [cost[i] for i in known])
-        for i, one in zip(numbers, a_run, strict=True):
-            finished = means.store.runs(tasks[i].specification())
-            seconds[i] = float(one) * max(0, tasks[i].runs - finished)
-    return seconds
+        between = np.interp(numbers, known, [cost[i] for i in known])
+        for i, one in zip(numbers, between, strict=True):
+            a_run[i] = float(one)
+    missing = [max(0, task.runs - means.store.runs(task.specification())) for task in tasks]
+    return a_run, sum(one * runs for one, runs in zip(a_run, missing, strict=True))
 
 
 def measure(tasks: Sequence[Task], means: Means) -> Iterator[Point]:
@@ -149,8 +153,8 @@ def measure(tasks: Sequence[Task], means: Means) -> Iterator[Point]:
             specification.prepare()
             yield Job(specification, task.runs)
 
-    def watch(job: Job, block: Block) -> None:
-        means.display.advance(reached["task"], job, block)
+    def watch(job: Job, block: Block, played: bool) -> None:
+        means.display.advance(reached["task"], job, block, played)
 
     for job in means.conduct(jobs(), watch):
         task = tasks[reached["task"]]
@@ -172,6 +176,7 @@ def _point(task: Task, job: Job) -> Point:
     )
     error = float(result.stderr[-1])
     deviation = error * math.sqrt(result.runs)
+    worst = spec.horizon * float(spec.problem.gaps.max())
     return Point(
         panel=task.panel.name,
         line=task.line.label,
@@ -184,7 +189,20 @@ def _point(task: Task, job: Job) -> Point:
         mean=result.mean_regret,
         stderr=error,
         deviation=deviation,
-        deviation_error=deviation * math.sqrt((job.merged.kurtosis - 1.0) / 4.0 / result.runs),
+        deviation_error=_deviation_error(deviation, job.merged.kurtosis, worst, result.runs),
         quantiles=tuple(map(float, result.quantile(QUANTILES))),
         seconds=job.seconds,
     )
+
+
+def _deviation_error(deviation: float, kurtosis: float, worst: float, runs: int) -> float:
+    """Return the standard error of a standard deviation.
+
+    What the sample says, from its fourth moment, is not enough where rare disasters decide and the
+    sample may hold none. One run more of the worst regret, n times the largest gap, would add
+    worst^2 / runs to the variance.
+    """
+    if not deviation > 0.0:
+        return math.inf if runs > 1 and worst > 0.0 else math.nan
+    sampled = deviation * math.sqrt((kurtosis - 1.0) / 4.0 / runs)
+    return math.hypot(sampled, worst**2 / runs / (2.0 * deviation))
