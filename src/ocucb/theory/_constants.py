@@ -324,7 +324,8 @@ def constants(
     Parameters
     ----------
     alpha, psi : float
-        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2.
+        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2. Floating point allows
+        alpha from 2.0001 to 1e12 and psi up to 1e250.
     gamma, kappa, c3, c10 : float, optional
         Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 large
         enough, and c10 > e²/2. Those that are not given are chosen such that `goal` is smallest.
