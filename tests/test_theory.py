@@ -17,13 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.special import exp1
 from scipy.stats import binom, norm
 from typer.testing import CliRunner
 
 import ocucb
 from ocucb import theory
 from ocucb.cli import app
-from ocucb.theory._constants import _FAILURE, _SPREAD
+from ocucb.theory._constants import _FAILURE, _SPREAD, _WORST_CASE, _slack
+from ocucb.theory._proof import Proof
 from ocucb.theory._quantities import complexities_of
 from ocucb.theory._report import STATEMENTS
 from ocucb.theory._upper import ocucb_sum, setting
@@ -52,6 +54,7 @@ def test_two_arms_by_hand():
     assert theory.ucb_bound(means, n).value == pytest.approx(64 * math.log(1000) + 1)
     assert theory.moss_bound(means, n).value == pytest.approx(39 * math.sqrt(2000) + 0.5)
     assert theory.conjectured(means, n) == pytest.approx(2 * math.log(250))
+    assert theory.conjectured([0.0, 0.0], n) == 0
 
 
 def test_three_arms_by_hand():
@@ -88,7 +91,6 @@ def test_several_best_arms_count_in_H_but_cost_nothing():
     assert theory.ocucb_shape([0.0, 0.0, -0.5], 1200).value == pytest.approx(2 * math.log(100))
     assert theory.ocucb_shape([0.0, 0.0], 100).value == 0
     found = theory.constants()
-    assert found.C1() < found.C1(2) < 2 * found.C1()
     bound = theory.ocucb_bound([0.0, 0.0, -0.5], 1200)
     assert bound.value == pytest.approx(found.C1(2) * 2 * math.log(100))
     one, two = theory.ocucb_bound([0.0, -0.5], 800), theory.ocucb_minimax_bound([0.0, -0.5], 800)
@@ -101,8 +103,18 @@ def test_large_gaps_add_their_sum():
     for shape in (theory.ocucb_minimax_shape, theory.moss_shape):
         assert shape(small, 300).value == pytest.approx(30)
         assert shape(large, 300).value == pytest.approx(32)
-    term = theory.ocucb_shape(large, 300).value - ocucb_sum(setting(large, 300))
-    assert term == pytest.approx(2)
+    without = ocucb_sum(setting(large, 300))
+    assert theory.ocucb_shape(large, 300).value == pytest.approx(without + 2)
+    best = theory.best_constants()
+    found = theory.ocucb_bound(large, 300, given=best).value - best.C1() * without
+    assert found == pytest.approx(2, rel=1e-6)
+    found = theory.ocucb_minimax_bound(large, 300, given=best).value - 30 * best.C2
+    assert found == pytest.approx(2, rel=1e-6)
+    # 2 log(75) + log(300 * 2.25)/1.5, and the sum of the gaps.
+    expected = 2 * math.log(75) + math.log(675) / 1.5 + 2
+    assert theory.aocucb_shape(large, 300).value == pytest.approx(expected)
+    played = ocucb.simulate("aocucb", ocucb.gaussian([0.0, -100.0]), 10, 5, rng=1, workers=1)
+    assert played[0].mean_regret <= theory.aocucb_shape([0.0, -100.0], 10).value
     # In units of sigma: with sigma = 2 these gaps are below 1.
     assert theory.ocucb_minimax_shape(large, 300, sigma=2.0).value == pytest.approx(60)
 
@@ -196,14 +208,26 @@ def test_aocucb_chooses_the_best_delta():
         (lambda: theory.log_plus(-1.0), "from 0 on, got -1"),
         (lambda: theory.constants(2.0, 2.0), "alpha must be greater than 2"),
         (lambda: theory.constants(3.0, 1.5), "psi must be at least 2"),
-        (lambda: theory.constants(3.0, math.inf), "finite"),
+        (lambda: theory.constants(3.0, math.inf), "psi up to 1e250, got alpha=3.0 and psi=inf"),
+        (lambda: theory.constants(2 + 1e-12), "alpha from 2.0001 to 1e12"),
+        (lambda: theory.constants(1e300), "alpha from 2.0001 to 1e12"),
         (lambda: theory.constants(3.0, 2.0, gamma=1.5), "between 1 and alpha / 2"),
-        (lambda: theory.constants(3.0, 2.0, 1.1, 0.1, 1.0), "a larger c3"),
+        (lambda: theory.constants(3.0, 2.0, 1.1, 0.1, 1.0), "leave out c3"),
+        (lambda: theory.constants(3.0, 2.0, kappa=1e-300), "leave out c3, or the others"),
+        (lambda: theory.constants(3.0, 2.0, c10=3.0), "greater than e²/2 = 3.69, got 3"),
         (lambda: theory.constants(goal="C3"), "'C1' or 'C2'"),
         (lambda: theory.best_constants(goal="C3"), "'C1' or 'C2'"),
         (lambda: theory.c_gamma(1.0), "greater than 1"),
         (lambda: theory.proof([0.0, -1.0], 100, c9=1.0), "c9 >= e²"),
+        (lambda: theory.proof([0.0, -1.0], 100, c6=math.inf), "need finite"),
         (lambda: theory.proof([0.0, -1.0], 100).u_at(0.0), "greater than 0"),
+        (lambda: theory.proof([0.0, -1.0], 100).u_at(math.inf), "between 1e-100 and 1e100"),
+        (lambda: theory.proof([0.0, -1.0], 100).delta_at(1e-200), "got 1e-200"),
+        (lambda: theory.ocucb_shape([0.0, -1e-200, -1.0], 100), "got 1e-200"),
+        (lambda: theory.ocucb_shape([0.0, -0.1, -1e99], 100, 1e-50), "got 1e+149"),
+        (lambda: theory.minimax_lower_bound(2, 100, 1e300), "sigma must lie between"),
+        (lambda: theory.balanced_lower_bound(2, 1e-200, 1000), "got 1e-200"),
+        (lambda: theory.improved_ucb_bound([0.0, 0.0, -0.5], 50), "one best arm, got 2"),
         (lambda: theory.necessary(10, -1.0), "at least 0"),
         (lambda: theory.counterexample([2], runs=1), "K must be at least 3"),
         (lambda: theory.plot_counterexample([]), "at least one row"),
@@ -240,8 +264,9 @@ def test_given_constants_are_kept():
     assert found.c3 == 400
     assert all(line.holds for line in found.constraints())
     assert best.C1() < found.C1() < 4 * best.C1()
-    same = theory.constants(3.0, 2.0, best.gamma, best.kappa)
+    same = theory.constants(3.0, 2.0, best.gamma, best.kappa, c10=best.c10)
     assert same.C1() == pytest.approx(best.C1())
+    assert same.c10 == best.c10
 
 
 @pytest.mark.parametrize(
@@ -258,16 +283,59 @@ def test_given_constants_are_kept():
         ("c2", 0.9, "Const9"),
         ("kappa", 0.99, "Const10"),
         ("c3", 0.5, "Const11"),
-        ("c9", 0.5, "Const12"),
+        ("c9", 0.9, "Const12"),
         ("c9", 0.001, "Const13"),
-        ("c9", 0.001, "Const14"),
+        ("c9", 0.9, "Const14"),
+        ("c7", 1.1, "Const14"),
+        ("c10", 0.9, "Const14"),
     ],
 )
 @pytest.mark.parametrize("tight", [True, False])
 def test_a_wrong_constant_is_noticed(name, factor, label, tight):
-    found = theory.constants(3.0, 2.0, tight=tight)
+    # For small α it is c_2 that c_9 and c_10 are chosen for, for large α it is c_7.
+    found = theory.constants(20.0 if label == "Const14" else 3.0, 2.0, tight=tight)
     wrong = replace(found, **{name: factor * getattr(found, name)})
     assert label in [line.label for line in wrong.constraints() if not line.holds]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "label"),
+    [
+        ("c6", 0.9, "lem:opt3, t = K + 1"),
+        ("c7", 0.9, "lem:opt3, t = K + 1"),
+        ("c1", 0.9, "lem:opt3 (d)"),
+        ("c2", 0.9, "lem:opt3 (d)"),
+        ("c9", 7.3, "lem:delta2"),
+        ("c10", 3.6, "lem:expect"),
+        ("c8", 2.7, "lem:expect"),
+    ],
+)
+def test_what_the_proof_needs_without_a_label(name, value, label):
+    wrong = replace(theory.constants(3.0, 2.0), **{name: value})
+    assert label in [line.label for line in wrong.constraints() if not line.holds]
+
+
+@pytest.mark.parametrize("tight", [True, False])
+@pytest.mark.parametrize("name", ["c1", "c2", "c3", "c4", "c6", "c7", "c8", "c9", "c10"])
+def test_no_constant_can_be_smaller(name, tight):
+    """Two millionths less of any one and a constraint breaks: nothing is left on the table."""
+    for alpha in (3.0, 20.0):
+        found = theory.constants(alpha, 2.0, tight=tight)
+        less = replace(found, **{name: (1 - 2e-6) * getattr(found, name)})
+        assert not all(line.holds for line in less.constraints())
+
+
+def test_c_gamma_near_1():
+    """Its integral takes over from the sum, and agrees with it."""
+    for gamma in (1.0009, 1.0005):
+        terms = 2.0 ** (3 - gamma ** np.arange(20_000))
+        assert theory.c_gamma(gamma) == pytest.approx(terms.sum(), rel=1e-12)
+    assert theory.c_gamma(1 + 1e-12) == pytest.approx(8 * exp1(math.log(2)) * 1e12, rel=1e-3)
+
+
+def test_largest_gap_is_where_u_is_2():
+    found = theory.constants(3.0, 2.0)
+    assert theory.proof([0.0, -found.largest_gap], 100, found).u[1] == pytest.approx(2)
 
 
 def test_the_papers_own_choice_of_c2_breaks_its_constraint():
@@ -297,13 +365,15 @@ def test_three_limits_of_the_constants(tight):
     assert (slow[2] > 1.5 * slow[1]).all()
 
 
-@pytest.mark.parametrize(("tight", "C1", "C2"), [(True, 1.783e5, 1.333e5), (False, 4.08e6, 2.92e6)])
+@pytest.mark.parametrize(
+    ("tight", "C1", "C2"), [(True, 175_720, 131_880), (False, 3.869e6, 2.769e6)]
+)
 def test_smallest_constants(tight, C1, C2):
     one = theory.best_constants(tight=tight)
     two = theory.best_constants(tight=tight, goal="C2")
     assert all(line.holds for found in (one, two) for line in found.constraints())
-    assert one.C1() == pytest.approx(C1, rel=0.02)
-    assert pytest.approx(C2, rel=0.02) == two.C2
+    assert one.C1() == pytest.approx(C1, rel=1e-3)
+    assert pytest.approx(C2, rel=1e-3) == two.C2
     # Nothing nearby is better.
     for alpha in (0.8, 1.25):
         for psi in (0.1, 10.0):
@@ -317,15 +387,10 @@ def _failing_blocks(q: float) -> float:
     Block k has 2^k arms; it is bad at level b if more than a share θ_b of them has β > b, which
     each has with probability at most q 2^-b; θ_1 = θ_2 = 1/2 and θ_b = 2^(-b/2) after that.
     """
-    total = 0.0
-    for b in range(1, 80):
-        theta = max(0.5, 2.0 ** (-b / 2)) if b == 1 else 2.0 ** (-b / 2)
-        for k in range(60):
-            chance = float(binom.sf(math.floor(2**k * theta + 1e-9), 2**k, q * 2.0**-b))
-            total += chance
-            if 2**k * theta > 4 and chance < 1e-18:
-                break
-    return total
+    b, k = np.meshgrid(np.arange(1, 80), np.arange(55))
+    most = 2.0**k * np.where(b == 1, 0.5, 2.0 ** (-b / 2))
+    b, k, most = (x[most < 1000] for x in (b, k, most))  # beyond, a chance is 0
+    return float(binom.sf(np.floor(most + 1e-9), 2**k, q * 2.0**-b).sum())
 
 
 def test_regularity_lemmas_with_exact_binomials():
@@ -353,7 +418,7 @@ def test_worst_case_sum_of_theorem_2():
         largest = max(largest, ocucb_sum(problem) / math.sqrt(n * K))
     assert 0.9 < largest <= 1  # what is proved is 1 + 3/e²
     h = quad(lambda x: x**-0.5 * _sup(x**-0.5), 0, 1, points=[math.e**-2, 4 / math.e**2])[0]
-    assert h == pytest.approx(1 + 3 / math.e**2, rel=1e-6)
+    assert h == pytest.approx(_WORST_CASE, rel=1e-6)
 
 
 def _sup(y0: float) -> float:
@@ -435,18 +500,10 @@ def test_lem_int_and_lem_expect(tight):
     found = theory.constants(13.0, 1e11, tight=tight)
     for widths, n in (([0.5], 1e6), ([0.1, 0.1, 0.9], 1e8), ([0.02, 0.3, 1.0], 1e10)):
         proof = theory.proof([0.0, *(-w for w in widths)], n, found)
-        lowest = widths[0] / found.c8
-        integral = quad(
-            lambda x, proof=proof: math.exp(x) * proof.delta_tilde_bound(math.exp(x)),
-            math.log(lowest),
-            math.log(1e5),
-            limit=400,
-        )[0]
-        scale = found.c5 / (found.c6 * found.c_gamma * (2 * found.gamma - 1) / (found.gamma - 1))
-        left = scale * n * (lowest * proof.delta_tilde_bound(lowest) + integral)
+        left = _lost(proof, found, widths[0])
         right = found.c11() / _FAILURE[tight] * (proof.problem.suboptimal * proof.u[1:]).sum()
         assert left <= right
-        assert left > right / 50  # the constant is not idle
+        assert left > right / 60  # the constant is not idle
         for i, width in enumerate(widths, start=1):
             tail = quad(lambda x, proof=proof: proof.u_at(1 / x) / x**2, 1e-9, 1 / width)[0]
             limit = found.c9 / width * (2 + math.log(found.c10 / proof.delta_at(width)))
@@ -456,6 +513,37 @@ def test_lem_int_and_lem_expect(tight):
                 lambda x, proof=proof, u=u: u * math.log(proof.u_at(x) / u), 1e-4 * width, width
             )[0]
             assert middle <= 2 * width * u
+
+
+def _lost(proof: Proof, found: theory.Constants, smallest: float) -> float:
+    """Return n E[Δ̃ 1{c_8 Δ̃ >= smallest}] over P{F}/δ̃ as lem:expect has it, by quadrature."""
+    lowest = smallest / found.c8
+    integral = quad(
+        lambda x: math.exp(x) * proof.delta_tilde_bound(math.exp(x)),
+        math.log(lowest),
+        math.log(1e5),
+        limit=400,
+    )[0]
+    scale = found.c5 / (found.c6 * found.c_gamma * (2 * found.gamma - 1) / (found.gamma - 1))
+    total: float = lowest * proof.delta_tilde_bound(lowest) + integral
+    return scale * proof.problem.horizon * total
+
+
+@pytest.mark.parametrize("tight", [True, False])
+def test_what_failure_costs_is_in_both_constants(tight):
+    """c_8 times the integral, with all best arms in C_1, and with gaps raised in C_2."""
+    found = theory.constants(13.0, 1e11, tight=tight)
+    logs, failure = found.c9 * found.log_factor, _FAILURE[tight] * found.c8
+    for best in (1, 500):
+        proof = theory.proof(best * [0.0] + [-0.1, -0.9], 1e8, found)
+        cost = (proof.problem.suboptimal * proof.u[best:]).sum()
+        paid = (found.C1(best) / logs - found.pulls(1 + best)) * cost
+        assert paid / 30 < failure * _lost(proof, found, 0.1) <= paid
+    proof = theory.proof([0.0, 0.0, -1e-4, -0.02], 40_000, found)
+    raised = np.maximum(proof.problem.gaps, 0.01)  # sqrt(K/n)
+    cost = sum(width * proof.u_at(width) for width in raised)
+    paid = ((found.C2 - 1) / (_WORST_CASE * logs) - found.pulls(1)) * cost
+    assert paid / 30 < failure * _lost(proof, found, 0.01) <= paid
 
 
 def test_condition_c4_does_the_work_of_c2():
@@ -473,15 +561,26 @@ def test_condition_c4_does_the_work_of_c2():
             for T in [*u[best:], 2 * u[best], 1e300]
         )
         cost = (gaps * np.where(gaps > 0, u, 0))[best:]
+        most = 2 * (1 + best) * S
         for first in range(cost.size):
-            assert (beta[best:] * cost)[first:].sum() <= 2 * (1 + best) * S * cost.sum() + 1e-9
+            assert (beta[best:] * cost)[first:].sum() <= most * cost.sum() + 1e-9
+    # Which is what the constants charge, with 1 more for ⌈βu⌉.
+    for tight in (True, False):
+        found = theory.best_constants(tight=tight)
+        rest = found.C1(3) / (found.c9 * found.log_factor) - found.c8 * found.c11(3)
+        assert found.pulls(4) == 1 + 2 * 4 * _SPREAD[tight]
+        assert rest == pytest.approx(found.pulls(4), rel=1e-6)
 
 
-def test_condition_c2_is_not_monotone():
-    """The paper's (C2) may hold at Δ and fail at a larger Δ: fewer arms, a larger average."""
-    cost, beta = np.array([10.0, 1.0]), np.array([1.0, 5.0])  # increasing gaps
-    assert (beta * cost).sum() <= 2 * cost.sum()
-    assert (beta * cost)[1:].sum() > 2 * cost[1:].sum()
+@pytest.mark.parametrize("tight", [True, False])
+def test_slack_covers_both_gaps(tight):
+    """lem:opt1 (h): the larger of s Δ_i and s Δ̃ is at least Δ_i + 2 c_4 Δ̃, for c_4 >= sqrt(2)."""
+    for c4 in (1.4143, 2.0, 10.0):
+        slack = _slack(c4, tight)
+        ratio = np.geomspace(1e-4, 1e4, 801)  # Δ_i over Δ̃, 1 among them
+        missing = ratio + 2 * c4 - slack * np.maximum(ratio, 1)
+        assert missing.max() <= 1e-9
+        assert not tight or missing.max() >= -1e-9
 
 
 def test_beta_is_its_definition():
@@ -510,8 +609,6 @@ def test_lem_conc_and_lem_beta_one_by_simulation(gamma, gap, horizon):
     The estimate's relative standard error is below 50 %, and the lemma is loose by a factor of more
     than a thousand: it cannot fail by chance.
     """
-    from ocucb.theory._proof import Proof
-
     proof = Proof(setting([0.0, -1.0], horizon), gamma, 1.0, 1.0, 1.4)
     rng = np.random.default_rng(6)
     runs, steps = 20_000, 40
@@ -532,9 +629,6 @@ def test_lem_conc_and_lem_beta_one_by_simulation(gamma, gap, horizon):
         chance, error = 2 * weights.mean(), 2 * weights.std() / math.sqrt(runs)
         assert 0 < error < 0.5 * chance
         assert 1000 * chance <= bound * 2**-b
-    beta = proof.beta(plain / t, gap)
-    assert (beta > 1).mean() <= bound
-    assert (beta - 1).mean() <= 2 * bound
 
 
 # --- lower bounds and measurements --------------------------------------------------------------
@@ -587,44 +681,54 @@ def test_no_policy_beats_the_worst_case():
 
 @pytest.mark.parametrize("problem", PANEL, ids=lambda problem: problem.name)
 def test_measured_regret_lies_between(problem):
-    """Every measurement is at least five standard errors inside its bounds."""
+    """Every measurement is at least five standard errors inside its bounds.
+
+    OCUCB's bound is far away, MOSS must pay nothing at this horizon, and UCB 0 to 6.
+    """
     n = 100_000
     promised = {
-        "ucb:constant=8": (theory.ucb_bound, theory.promise_lower_bound),
-        "moss:constant=4": (theory.moss_bound, theory.promise_lower_bound),
-        "ocucb": (theory.ocucb_bound, None),
-        "improved-ucb": (theory.improved_ucb_bound, None),
+        "ucb:constant=8": theory.ucb_bound,
+        "moss:constant=4": theory.moss_bound,
+        "ocucb": theory.ocucb_bound,
+        "improved-ucb": theory.improved_ucb_bound,
     }
-    for policy, (upper, lower) in promised.items():
+    if np.count_nonzero(problem.gaps == 0) > 1:
+        del promised["improved-ucb"]
+    for policy, upper in promised.items():
         runs = 5 if policy == "improved-ucb" else 200
         result = ocucb.simulate(policy, problem, n, runs, rng=1, workers=1)[0]
         error = 5 * result.stderr[-1]
         most = upper(problem.means, n, problem.sigma)
         assert (most.side, most.kind) == ("upper", "bound")
         assert result.mean_regret + error <= most.value
-        if lower is not None:
-            least = lower(upper, problem.means, n, problem.sigma)
+        if policy == "ucb:constant=8":
+            least = theory.promise_lower_bound(upper, problem.means, n, problem.sigma)
             assert (least.side, least.kind) == ("lower", "bound")
             assert least.value <= result.mean_regret - error
 
 
 def test_a_promise_costs_something():
     """The formula on a finer grid of ε, with UCB's bounds B and B' by hand."""
-    n, gap = 10**8, 1.0
-    B = 32 * math.log(n) + 2
-    by_hand = []
-    for epsilon in np.geomspace(0.05, 2.0, 300):
-        raised = 32 * math.log(n) / epsilon + 2 * epsilon
-        log = math.log(n * min(1, epsilon) / (4 * (B + raised)))
-        by_hand.append(2 / (1 + epsilon) ** 2 * log)
-    found = theory.promise_lower_bound(theory.ucb_bound, [0.0, -gap], n).value
-    assert 0.97 * max(by_hand) <= found <= max(by_hand) * (1 + 1e-3)
+    gap = 1.0
+    for n in (1700, 10**8):  # the first is so small that only ε > 1 gives anything
+        B = 32 * math.log(n) + 2
+        by_hand = []
+        for epsilon in np.geomspace(0.05, 2.0, 300):
+            raised = 32 * math.log(n) / epsilon + 2 * epsilon
+            log = math.log(n * min(1, epsilon) / (4 * (B + raised)))
+            by_hand.append(2 / (1 + epsilon) ** 2 * log)
+        found = theory.promise_lower_bound(theory.ucb_bound, [0.0, -gap], n).value
+        assert 0 < 0.97 * max(by_hand) <= found <= max(by_hand) * (1 + 1e-3)
     assert found <= theory.lai_robbins([0.0, -gap], n).value
     twice = theory.promise_lower_bound(theory.moss_bound, [0.0, -gap, -gap], 10**10).value
     assert twice > 1.5 * theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 10**10).value
     result = ocucb.simulate("ucb:constant=8", ocucb.gap(2, gap), n, 50, rng=1, workers=1)[0]
     assert found < result.mean_regret < B
     assert theory.promise_lower_bound(theory.moss_bound, [0.0, -gap], 100).value == 0
+    # With a gap of 1.5 improved UCB promises nothing once an arm is raised by more than 2 sigma in
+    # all; what is left is ε up to 1/3.
+    found = theory.promise_lower_bound(theory.improved_ucb_bound, [0.0, -0.3, -1.5], 1e8).value
+    assert 0 < found < theory.lai_robbins([0.0, -0.3, -1.5], 1e8).value
 
 
 def test_counterexample():
@@ -661,15 +765,9 @@ def test_import_is_lazy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ocucb", "theory", *words], capture_output=True, text=True
-    )
-
-
 def test_command_prints_every_bound():
-    done = run("--means", "0,-0.1,-0.5", "--horizon", "1e5")
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["theory", "--means", "0,-0.1,-0.5", "--horizon", "1e5"])
+    assert done.exit_code == 0, done.stderr
     assert "H   = 104" in done.stdout
     assert "H_i = inf, 204, 12" in done.stdout
     assert "     80.00  shape  OCUCB, theorem 1 (ocucb)" in done.stdout
@@ -682,8 +780,8 @@ def test_command_prints_every_bound():
 def test_command_with_json_plot_and_measurement(tmp_path):
     path = tmp_path / "theory.png"
     words = "--means 0,-0.5 -n 1e4 --simulate --runs 20 --seed 1 --json -p ocucb -p moss:constant=4"
-    done = run(*words.split(), "--plot", str(path))
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["theory", *words.split(), "--plot", str(path)])
+    assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["H"] == 4
     assert found["H_i"] == [None, 8]
@@ -720,7 +818,14 @@ def test_shapes_are_never_drawn():
 
 
 @pytest.mark.parametrize(
-    "problem", [ocucb.gaussian([0.0]), ocucb.gaussian([1.0, 1.0]), ocucb.gap(3, 5.0)]
+    "problem",
+    [
+        ocucb.gaussian([0.0]),
+        ocucb.gaussian([1.0, 1.0]),
+        ocucb.gap(3, 5.0),
+        ocucb.gaussian([0.0, -1e-99, -1.0]),
+        ocucb.gaussian([0.0, -1e99], sigma=1e95),
+    ],
 )
 def test_report_of_odd_problems(problem, tmp_path):
     report = theory.report(problem, 2)
@@ -729,9 +834,10 @@ def test_report_of_odd_problems(problem, tmp_path):
     report.plot().savefig(tmp_path / "odd.png")
 
 
-def test_lower_bounds_are_for_gaussian_rewards():
+def test_what_is_proved_for_gaussian_rewards_needs_them():
     statements = theory.report(ocucb.bernoulli([0.5, 0.1]), 10_000).statements
-    assert statements["Lai and Robbins"].endswith("Gaussian rewards, and these are bernoulli.")
+    for name in ("Lai and Robbins", "UCB", "thm:lower"):
+        assert statements[name].endswith("Gaussian rewards, and these are bernoulli.")
     assert statements["MOSS, constant 4"].value == pytest.approx(19.5 * math.sqrt(2e4) + 0.4)
 
 
@@ -743,6 +849,9 @@ def test_lower_bounds_are_for_gaussian_rewards():
         ("--means 0,x --horizon 10", "Error: --means must be a number"),
         ("--means 0,-1 --horizon 0", "Error: horizon must be at least 1, got 0."),
         ("--means 0,-1 --horizon 10 --policy ucb", "Error: --policy goes with --simulate."),
+        ("--means 0,-1 --horizon 10 --runs 5", "Error: --runs goes with --simulate."),
+        ("--means 0,-1 --horizon 10 --seed 0", "Error: --seed goes with --simulate."),
+        ("--means 0,-1e-200 --horizon 10", "Error: a gap over sigma must lie between 1e-100"),
         ("--means 0,-1 --horizon 10 --plot a.txt", "Error: cannot draw to 'a.txt'"),
         ("--means 0,-1 --horizon 10 --plot no/a.png", "Error: the folder of 'no/a.png'"),
         ("--means 0,-1 --horizon 10 --sigma 1,2", "Error: sigma must be one number"),

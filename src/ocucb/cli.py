@@ -563,8 +563,9 @@ def theory(
         ),
     ] = None,
     runs: Annotated[
-        str, typer.Option("--runs", "-r", metavar="N", help="With --simulate: runs.")
-    ] = "1000",
+        str | None,
+        typer.Option("--runs", "-r", metavar="N", help="With --simulate: runs, 1000 by default."),
+    ] = None,
     seed: Annotated[
         str | None, typer.Option(metavar="N", help="With --simulate: same seed, same numbers.")
     ] = None,
@@ -591,8 +592,9 @@ def theory(
     rounds: Any = arms.paper_horizon if horizon is None else horizon
     if rounds is None:
         raise ValueError("--horizon is missing: give the number of rounds, for example 1e5.")
-    if policy and not measure:
-        raise ValueError("--policy goes with --simulate.")
+    for option, given in (("--policy", policy), ("--runs", runs), ("--seed", seed)):
+        if given and not measure:
+            raise ValueError(f"{option} goes with --simulate.")
     if plot is not None:
         from .figures import check_ending, write
 
@@ -607,7 +609,7 @@ def theory(
         arms,
         to_count(rounds, "horizon"),
         policies=(policy or with_bounds) if measure else (),
-        runs=to_count(runs, "runs"),
+        runs=to_count(runs or 1000, "runs"),
         rng=None if seed is None else to_count(seed, "seed", least=0),
         curve=plot is not None,
     )

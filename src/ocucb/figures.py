@@ -200,7 +200,8 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
         color="#56b4e9",
         alpha=0.35,
         linewidth=0,
-        label="impossible for policies with theorem 1's regret\nafter one bad arm is raised to 1",
+        label="impossible if regret after one bad arm is raised to 1\n"
+        r"is at most $\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$, constant 1",
     )
     for name, label, dots in (
         ("theorem1", "theorem 1 (order)", (0, (1, 1.5))),

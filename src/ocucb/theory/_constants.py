@@ -3,12 +3,12 @@
 The paper leaves C_1 and C_2 unspecified. Here they are numbers: every constraint of its appendix
 "Constants and Constraints" is checked, with the slips of that page mended as docs/theory.md
 explains. The free choices are γ (the ratio of the peeling argument), κ (what the paper's constraint
-on c_2 calls 1) and c_3; `constants` minimises over those that are not given, and `best_constants`
-over α and ψ as well.
+on c_2 calls 1), c_3 and c_10; `constants` minimises over those that are not given, and
+`best_constants` over α and ψ as well.
 
 Two versions of the proof are kept. ``tight=False`` is the paper's, with its mistakes repaired and
 nothing else changed. ``tight=True`` takes the same steps but does not round so generously on the
-way, which makes C_1 smaller by sixteen orders of magnitude at α = 3, ψ = 2.
+way, which makes C_1 smaller by fifteen orders of magnitude at α = 3, ψ = 2.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from ._quantities import Floats
 _SPREAD = {False: 67.0, True: 4.0 + math.sqrt(2.0)}
 _FAILURE = {False: 38.0, True: 2.5}
 _STRICTLY = 1.0 + 1e-9  # the constraint on c_1 is a strict inequality
+_LEAST_C10 = math.e**2 / 2 * _STRICTLY  # lem:expect needs log(2 c_10) >= 2
+_EXP1 = 0.378671043061088  # the integral of 2^(-e^x) over x > 0
 
 # Worst-case: sum over i of sup {log⁺(y²) / y : y² >= K / i} / sqrt(i K) is at most this.
 _WORST_CASE = 1.0 + 3.0 / math.e**2
@@ -51,9 +53,9 @@ class Constants:
     ----------
     alpha, psi : float
         The parameters of OCUCB.
-    gamma, kappa, c3 : float
+    gamma, kappa, c3, c10 : float
         The free choices.
-    c_gamma, c1, c2, c4, c5, c6, c7, c8, c9, c10 : float
+    c_gamma, c1, c2, c4, c5, c6, c7, c8, c9 : float
         The others, named as in the paper.
     tight : bool
         Which version of the proof.
@@ -103,10 +105,14 @@ class Constants:
         """No u_Δ is smaller than this over Δ²."""
         return self.c9 * math.log(2 * self.c10)
 
+    def pulls(self, times: int) -> float:
+        """Return what (C4) makes of Σ Δ_i ⌈β_i u_i⌉ over Σ Δ_i u_i; docs/theory.md, slip 2."""
+        return 1 + 2 * times * _SPREAD[self.tight]
+
     def C1(self, best_arms: int = 1) -> float:
         """Return C_1(α, ψ): regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
-        pulls = 1 + 2 * _SPREAD[self.tight] * (1 + best_arms)
-        return self.c9 * self.log_factor * (pulls + self.c8 * self.c11(best_arms))
+        lost = self.c8 * self.c11(best_arms)
+        return self.c9 * self.log_factor * (self.pulls(1 + best_arms) + lost)
 
     @property
     def C2(self) -> float:
@@ -114,8 +120,7 @@ class Constants:
         each_best, each_other = self._integrals()
         each = max(each_best, each_other) if self.tight else each_best + each_other
         lost = self.c8 * _FAILURE[self.tight] * self.c5 * each
-        pulls = 1 + 2 * _SPREAD[self.tight]
-        return 1 + _WORST_CASE * self.c9 * self.log_factor * (pulls + lost)
+        return 1 + _WORST_CASE * self.c9 * self.log_factor * (self.pulls(1) + lost)
 
     @property
     def largest_gap(self) -> float:
@@ -131,13 +136,12 @@ class Constants:
         True
         """
         c, a, g, k = self, self.alpha, self.gamma, self.kappa
-        # Constraints on u_Δ and δ_Δ: both enter as log(x / δ) / log(c_10 / δ), for δ up to 1/2.
-        # That is monotone in δ, so the two ends decide; the smallest δ stands for the limit 0.
-        ends = np.log([2.0, 1e300])
 
         def root(factor: float, inside: float) -> Floats:
-            top = factor * (math.log(inside) + ends)
-            ratio: Floats = np.sqrt(top / (c.c9 * (math.log(c.c10) + ends)))
+            # u_Δ and δ_Δ enter as log(x / δ) / log(c_10 / δ), which is monotone in δ: δ = 1/2 and
+            # the limit δ → 0 decide.
+            ends = np.array([math.log(2 * inside) / math.log(2 * c.c10), 1.0])
+            ratio: Floats = np.sqrt(factor / c.c9 * ends)
             return ratio
 
         q, spread = math.sqrt, _SPREAD[c.tight]
@@ -214,29 +218,43 @@ def c_gamma(gamma: float) -> float:
     """
     if not gamma > 1:
         raise ValueError(f"gamma must be greater than 1, got {gamma:g}.")
+    if gamma < 1.001:  # very many terms: their integral, as Euler and Maclaurin correct it
+        step = math.log(gamma)
+        return 8 * _EXP1 / step + 2 + step * math.log(2) / 3
     terms = math.ceil(math.log(1100) / math.log(gamma)) + 1  # beyond, a term is 0 in floating point
     return float(np.sum(2.0 ** (3.0 - gamma ** np.arange(terms))))
 
 
 def _derive(
-    alpha: float, psi: float, gamma: float, kappa: float, c3: float | None, tight: bool
+    alpha: float,
+    psi: float,
+    gamma: float,
+    kappa: float,
+    c10: float,
+    c3: float | None,
+    tight: bool,
 ) -> Constants | None:
     """Work the constants out from the free ones, or return None if there are none.
 
-    c_1 must exceed a multiple of c_9 log(2 c_10), and c_10 grows with c_1; c_3 must be so large
-    that c_1 does not raise c_9 in turn (Const11). Everything else grows with c_1 and c_3, so both
-    are taken as small as they may be, unless c_3 is given.
+    c_9 must be large enough for c_7 (Const14), which grows with c_1, which grows with c_9; c_3 is
+    as large as c_1 asks (Const11). C_1 and C_2 grow with all of them, so each is taken as small as
+    it may be, unless c_3 is given.
     """
     room = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
     if not (room > 0 and kappa > 0):
         return None
     c2 = ((math.sqrt(alpha) + math.sqrt(2 * gamma)) / room) ** 2
     c4 = math.sqrt(2) * gamma
-    c9 = max(32 * gamma * c2, 16 * alpha)
-    asked = (_slack(c4, tight) / kappa) ** 2 * c9 / math.log(2) * _STRICTLY**2
-    c1 = asked * math.log(2 * c2)
-    for _ in range(200):  # c_1 enters what is asked of it in a logarithm: this converges quickly
-        least = math.sqrt(2 * gamma * c1 / c9) / c4
+
+    def over(x: float) -> float:
+        """Return the largest log(x / δ) / log(c_10 / δ)."""
+        return max(1.0, math.log(2 * x) / math.log(2 * c10))
+
+    asked = (_slack(c4, tight) / kappa) ** 2 * math.log(2 * c10) / math.log(2) * _STRICTLY**2
+    c9 = 32 * gamma * c2 * over(c2)
+    for _ in range(200):  # c_9 enters what is asked of it in a logarithm: this converges quickly
+        c1 = asked * c9
+        least = math.sqrt(2 * gamma * asked * over(c1)) / c4
         third = least if c3 is None else c3
         c8 = 4 * (2 + third) * c4
         if tight:
@@ -244,11 +262,10 @@ def _derive(
         else:
             c6 = 2 * _SPREAD[False] * c2 * c8**3 / psi
         c7 = 10 * psi * c6 * (c1 + c2)
-        c10 = max(c1, c2, c7)
-        before, c1 = c1, asked * math.log(2 * c10)
-        if c1 <= before * _STRICTLY:
+        before, c9 = c9, max(c9, 16 * alpha * over(c7))
+        if c9 <= before * (1 + 1e-13):
             break
-    if third < least:
+    if third * _STRICTLY < least:
         return None
     peeled = (2 * gamma - 1) / (gamma - 1) if tight else 24 * gamma / (gamma - 1)
     c5 = peeled * c6 * c_gamma(gamma)
@@ -259,7 +276,7 @@ def _derive(
         kappa,
         tight,
         c_gamma(gamma),
-        before,
+        c1,
         c2,
         third,
         c4,
@@ -277,8 +294,11 @@ def _check_parameters(alpha: float, psi: float) -> None:
         raise ValueError(f"alpha must be greater than 2 for theorems 1 and 2, got {alpha:g}.")
     if not psi >= 2:
         raise ValueError(f"psi must be at least 2 for theorems 1 and 2, got {psi:g}.")
-    if not (math.isfinite(alpha) and math.isfinite(psi)):
-        raise ValueError(f"alpha and psi must be finite, got {alpha:g} and {psi:g}.")
+    if not (2.0001 <= alpha <= 1e12 and psi <= 1e250):
+        raise ValueError(
+            "the constants are computed for alpha from 2.0001 to 1e12 and psi up to 1e250, got "
+            f"alpha={alpha!r} and psi={psi:g}."
+        )
 
 
 _GOALS: dict[str, Callable[[Constants], float]] = {
@@ -294,6 +314,7 @@ def constants(
     gamma: float | None = None,
     kappa: float | None = None,
     c3: float | None = None,
+    c10: float | None = None,
     *,
     tight: bool = True,
     goal: str = "C1",
@@ -303,10 +324,11 @@ def constants(
     Parameters
     ----------
     alpha, psi : float
-        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2.
-    gamma, kappa, c3 : float, optional
-        Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), and c3 large
-        enough. Those that are not given are chosen such that `goal` is smallest.
+        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2. Floating point allows
+        alpha from 2.0001 to 1e12 and psi up to 1e250.
+    gamma, kappa, c3, c10 : float, optional
+        Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 large
+        enough, and c10 > e²/2. Those that are not given are chosen such that `goal` is smallest.
     tight : bool
         False for the paper's proof with only its mistakes repaired.
     goal : {"C1", "C2"}
@@ -325,18 +347,22 @@ def constants(
         raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
     if gamma is not None and not 1 < gamma < alpha / 2:
         raise ValueError(f"gamma must lie between 1 and alpha / 2 = {alpha / 2:g}, got {gamma:g}.")
+    if c10 is not None and not _LEAST_C10 <= c10 < math.inf:
+        raise ValueError(f"c10 must be a number greater than e²/2 = 3.69, got {c10:g}.")
 
     def at(x: Floats) -> Constants | None:
         numbers = iter(x)
         g = gamma if gamma is not None else _gamma(alpha, next(numbers))
         k = kappa if kappa is not None else _kappa(alpha, g, next(numbers))
-        return _derive(alpha, psi, g, k, c3, tight)
+        tenth = c10 if c10 is not None else _c10(next(numbers))
+        return _derive(alpha, psi, g, k, tenth, c3, tight)
 
-    found = _minimised(at, [0.0] * [gamma, kappa].count(None), goal)
+    free = zip((gamma, kappa, c10), (0.0, 0.0, 5.0), strict=True)
+    found = _minimised(at, [start for given, start in free if given is None], goal)
     if found is None:
         raise ValueError(
-            f"no c_1 satisfies the constraints with gamma={gamma}, kappa={kappa}, c3={c3} at "
-            f"alpha={alpha:g}; a larger c3 or a smaller gamma and kappa do."
+            f"no constants satisfy the constraints with gamma={gamma}, kappa={kappa}, c3={c3}, "
+            f"c10={c10} at alpha={alpha:g}; leave out c3, or the others."
         )
     return found
 
@@ -358,25 +384,28 @@ def best_constants(*, tight: bool = True, goal: str = "C1") -> Constants:
     def at(x: Floats) -> Constants | None:
         alpha, psi = 2 + math.exp(min(x[0], 60.0)), 2 + math.exp(min(x[1], 200.0))
         gamma = _gamma(alpha, x[2])
-        return _derive(alpha, psi, gamma, _kappa(alpha, gamma, x[3]), None, tight)
+        return _derive(alpha, psi, gamma, _kappa(alpha, gamma, x[3]), _c10(x[4]), None, tight)
 
-    found = _minimised(at, [3.0, 20.0, -2.0, 0.0], goal)
+    found = _minimised(at, [3.0, 20.0, -2.0, 0.0, 5.0], goal)
     assert found is not None
     return found
 
 
 def _share(x: float) -> float:
     """Map the real line into (0, 1)."""
-    return 1 / (1 + math.exp(-min(max(x, -30.0), 30.0)))
+    return 1 / (1 + math.exp(-min(max(x, -100.0), 35.0)))
 
 
 def _gamma(alpha: float, x: float) -> float:
-    # Not too close to 1, where the sum c_γ has very many terms.
-    return 1 + max((alpha / 2 - 1) * _share(x), 0.01 * min(1.0, alpha / 2 - 1))
+    return 1 + max((alpha / 2 - 1) * _share(x), 1e-9)
 
 
 def _kappa(alpha: float, gamma: float, x: float) -> float:
     return (math.sqrt(alpha) - math.sqrt(2 * gamma)) * _share(x)
+
+
+def _c10(x: float) -> float:
+    return _LEAST_C10 * (1 + math.exp(min(x, 600.0)))
 
 
 def _minimised(
@@ -386,8 +415,11 @@ def _minimised(
     from scipy.optimize import minimize
 
     def height(x: Floats) -> float:
-        found = at(x)
-        return 1e6 if found is None else math.log(_GOALS[goal](found))
+        try:
+            found = at(x)
+            return 1e6 if found is None else min(1e6, math.log(_GOALS[goal](found)))
+        except OverflowError:
+            return 1e6
 
     steps = itertools.product([-3.0, -1.5, 0.0, 1.5], repeat=len(start))
     point = min((np.array(start) + step for step in steps), key=height)
@@ -399,4 +431,4 @@ def _minimised(
         gain, point, best = best - answer.fun, answer.x, float(answer.fun)
         if gain < 1e-7:
             break
-    return at(point)
+    return at(point) if best < 1e6 else None

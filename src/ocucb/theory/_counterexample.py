@@ -33,6 +33,8 @@ def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
     296.0
     """
     problem = setting(means, horizon, sigma)
+    if not problem.suboptimal.size:
+        return 0.0
     log = max(1.0, math.log(problem.horizon / complexity(means, sigma)))
     return round(sigma * float((1 / problem.suboptimal).sum()) * log, 12)
 
@@ -84,8 +86,8 @@ def counterexample(
     -------
     list of dict
         ``K``, ``horizon``, ``conjectured`` and ``theorem1`` (orders, not bounds), ``necessary``
-        (what a policy must pay whose regret on μ' is at most the order of theorem 1 there), and
-        ``measured``: the result of each policy.
+        (what a policy must pay whose regret on μ' is at most theorem 1's order with the constant
+        1), and ``measured``: the result of each policy.
 
     Examples
     --------
@@ -123,8 +125,8 @@ def _known(K: int) -> dict[str, Any]:
 def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Figure:
     """Draw the rows of `counterexample`: regret over K against K.
 
-    What needs no simulation is drawn for 300 times as many arms, where the conjectured order
-    itself becomes impossible.
+    What needs no simulation is drawn for 300 times as many arms, where the conjectured order, with
+    the constant 1, falls below what is necessary.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._text import to_count
 from ..problems import Numbers, gaussian
-from ._quantities import Bound, Floats, complexities_of, setting
+from ._quantities import Bound, Floats, complexities_of, in_range, setting
 from ._upper import BOOK, PAPER
 
 
@@ -31,15 +31,9 @@ def balanced_family(K: int, gap: float) -> Floats:
            [0.5, 0. , 1. ]])
     """
     K = to_count(K, "K", 2)
-    rows = np.diag(np.full(K, 2.0 * _positive(gap)))
+    rows = np.diag(np.full(K, 2.0 * in_range(gap, "gap")))
     rows[:, 0] = gap
     return rows
-
-
-def _positive(gap: float) -> float:
-    if not 0 < gap < math.inf:
-        raise ValueError(f"gap must be a number greater than 0, got {gap:g}.")
-    return gap
 
 
 def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
@@ -56,8 +50,8 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
     0.5756
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
-    sigma = gaussian([0.0], sigma).sigma
-    scaled = _positive(gap) / sigma
+    sigma = setting([0.0], n, sigma).sigma
+    scaled = in_range(in_range(gap, "gap") / sigma, "a gap over sigma")
     H = (K - 1) / scaled**2
     if n / H < math.e:
         raise ValueError(
@@ -161,7 +155,7 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
     1.0
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
-    sigma = gaussian([0.0], sigma).sigma
+    sigma = setting([0.0], n, sigma).sigma
     if n < K - 1:
         raise ValueError(f"the worst-case lower bound needs n >= K - 1 = {K - 1}, got n = {n}.")
     return Bound(
@@ -185,7 +179,8 @@ def promise_lower_bound(
 
     Raise arm i to μ_1 + εΔ_i. A policy that keeps its upper bound B there and here must find out
     which of the two it faces, so E[T_i] >= 2/((1+ε)²Δ_i²) log(n min(1, ε) Δ_i / (4 (B + B_i))).
-    For each arm the best ε is taken; arms for which the logarithm is not positive count nothing.
+    For each arm the best ε is taken among those for which the raised problem still meets the
+    conditions of B; arms for which no logarithm is positive count nothing.
 
     Parameters
     ----------
@@ -212,10 +207,16 @@ def promise_lower_bound(
             continue
         best = 0.0
         for epsilon in np.geomspace(0.05, 2.0, 16):
+            most = n * min(1.0, epsilon) * width / 4
+            if most <= here.value:  # the logarithm is negative, whatever B_i is
+                continue
             raised = problem.means.copy()
             raised[i] = top + epsilon * width
-            both = here.value + promise(raised, horizon, sigma).value
-            log = math.log(n * min(1.0, epsilon) * width / (4 * both))
+            try:
+                both = here.value + promise(raised, horizon, sigma).value
+            except ValueError:
+                continue
+            log = math.log(most / both)
             best = max(best, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
         total += float(arms * width * best)
     return Bound(

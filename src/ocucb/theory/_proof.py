@@ -17,7 +17,7 @@ import numpy as np
 
 from ..problems import Numbers
 from ._constants import Constants, c_gamma
-from ._quantities import Floats, Setting, log_plus, setting
+from ._quantities import Floats, Setting, in_range, log_plus, setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,7 @@ class Proof:
 
     def u_at(self, gap: float) -> float:
         """Return u_Δ for any Δ > 0."""
-        if not gap > 0:
-            raise ValueError(f"gap must be greater than 0, got {gap:g}.")
-        return self._solve(gap, self.u)
+        return self._solve(in_range(gap, "gap"), self.u)
 
     def delta_at(self, gap: float) -> float:
         """Return δ_Δ, which is δ_T at T = u_Δ."""
@@ -140,9 +138,10 @@ def proof(
     problem = setting(means, horizon, sigma)
     if given is not None:
         return Proof(problem, given.gamma, given.c6, given.c9, given.c10)
-    if not (gamma > 1 and c6 > 0 and c9 >= math.e**2 and c10 >= math.e / 2):
+    finite = all(map(math.isfinite, (gamma, c6, c9, c10)))
+    if not (finite and gamma > 1 and c6 > 0 and c9 >= math.e**2 and c10 >= math.e / 2):
         raise ValueError(
-            f"the lemmas need gamma > 1, c6 > 0, c9 >= e² and c10 >= e/2, got gamma={gamma:g}, "
-            f"c6={c6:g}, c9={c9:g}, c10={c10:g}."
+            "the lemmas need finite gamma > 1, c6 > 0, c9 >= e² and c10 >= e/2, got "
+            f"gamma={gamma:g}, c6={c6:g}, c9={c9:g}, c10={c10:g}."
         )
     return Proof(problem, gamma, c6, c9, c10)

@@ -88,9 +88,22 @@ def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Setting:
     problem = gaussian(means, sigma)
     if np.ptp(problem.scales) > 0:
         raise ValueError("sigma must be one number for all arms: the bounds know no other.")
-    return Setting(
-        np.sort(problem.gaps) / problem.sigma, to_count(horizon, "horizon"), problem.sigma
-    )
+    scaled = np.sort(problem.gaps) / in_range(problem.sigma, "sigma")
+    for end in scaled[scaled > 0][[0, -1]] if scaled.any() else ():
+        in_range(float(end), "a gap over sigma")
+    return Setting(scaled, to_count(horizon, "horizon"), problem.sigma)
+
+
+def in_range(value: float, name: str) -> float:
+    """Return a positive number, or refuse one whose square leaves the floating-point numbers."""
+    if not value > 0:
+        raise ValueError(f"{name} must be a number greater than 0, got {value:g}.")
+    if not 1e-100 <= value <= 1e100:
+        raise ValueError(
+            f"{name} must lie between 1e-100 and 1e100, got {value:g}; change the units, or make "
+            "such means equal."
+        )
+    return value
 
 
 def log_plus(x: npt.ArrayLike) -> Floats:

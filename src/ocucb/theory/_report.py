@@ -208,7 +208,7 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
             found[name] = str(reason)
             continue
         kind = problem.noise.name
-        known = one.side == "upper" or kind == "gaussian"
+        known = kind == "gaussian" or "Gaussian" not in one.condition
         found[name] = one if known else f"it is proved for Gaussian rewards, and these are {kind}."
     return found
 
@@ -228,7 +228,8 @@ def report(
     Parameters
     ----------
     problem : Problem
-        What is played; one sigma for all arms. Lower bounds are proved for Gaussian rewards.
+        What is played; one sigma for all arms. What is proved for Gaussian rewards only, such as
+        every lower bound, needs them.
     horizon : int
         Rounds, n.
     policies : list of policies

@@ -135,7 +135,7 @@ def ocucb_minimax_bound(
 
     Examples
     --------
-    >>> 1e18 < ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 1e19
+    >>> 7e17 < ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 8e17  # sqrt(nK) is 2
     True
     """
     problem = setting(means, horizon, sigma)
@@ -156,7 +156,8 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
     """Return UCB's bound Σ 4cσ² log(n)/Δ_i + c/(c - 4) Σ Δ_i, for c = `constant` > 4.
 
     Bubeck and Cesa-Bianchi's α is c/2. The default 8 is UCB1 of Auer, Cesa-Bianchi and Fischer
-    (2002), whose sqrt(2 log(t)/T) is meant for rewards in [0, 1], which are 1/2-subgaussian.
+    (2002), whose sqrt(2 log(t)/T) is meant for rewards in [0, 1], which are 1/2-subgaussian. Their
+    theorem prints the last term without Δ_i; this is what its proof gives.
 
     Examples
     --------
@@ -257,7 +258,8 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
     With gaps over 2σ it is the sum of Δ_i + (32 log(nΔ_i²) + 96)/Δ_i over the gaps above λ, 64/λ
     for each of the others, and n times the largest of those. Stated for rewards in [0, 1]; the
     proof uses no more than that these are 1/2-subgaussian and gaps are at most 1, so the policy
-    divides by 2σ.
+    divides by 2σ. It also needs that only a suboptimal arm can eliminate the best one, so there
+    must not be a second best arm.
 
     Examples
     --------
@@ -271,6 +273,11 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
         raise ValueError(
             f"the bound of improved UCB needs gaps of at most 2 sigma, got {2 * positive[-1]:g} "
             "sigma; give a larger sigma."
+        )
+    if positive.size and problem.best_arms > 1:
+        raise ValueError(
+            f"the bound of improved UCB is proved for one best arm, got {problem.best_arms}; "
+            "leave the others out."
         )
     values = [0.0 if not positive.size else n * positive[-1]]  # λ → ∞
     for first in range(positive.size):
@@ -287,7 +294,7 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
         "bound",
         2 * sigma * float(min(values)),
         "this problem",
-        f"gaps up to 2 sigma, {_SUBGAUSSIAN}",
+        f"one best arm, gaps up to 2 sigma, {_SUBGAUSSIAN}",
         "Auer and Ortner (2010), UCB revisited, theorem 3.1",
     )
 
@@ -296,6 +303,8 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the shape of thm:aocucb: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
 
     Only δ = 0 and the gaps themselves can be best: between gaps, nδ grows and nothing else changes.
+    Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every arm is
+    played once.
 
     Examples
     --------
@@ -313,9 +322,9 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "aocucb",
         "upper",
         "shape",
-        sigma * value,
+        sigma * (value + problem.large_gaps),
         "this problem",
-        "nothing; δ is chosen best",
+        "δ is chosen best; Σ Δ_i is added if the largest gap exceeds sigma",
         f"{PAPER}, theorem on AOCUCB",
     )
 
