@@ -60,11 +60,11 @@ def to_names(arms: Any) -> list[Arm]:
     if not names:
         raise ValueError("there must be at least one arm, got none.")
     for i, name in enumerate(names):
-        if isinstance(name, np.integer):
+        if isinstance(name, str):
+            names[i] = str.__str__(name)  # of a member of an enumeration, its value
+        elif isinstance(name, int | np.integer) and not isinstance(name, bool):
             names[i] = int(name)
-        elif isinstance(name, str):
-            names[i] = str(name)
-        elif not isinstance(name, int) or isinstance(name, bool):
+        else:
             raise TypeError(f"an arm's name must be a string or a whole number, got {name!r}.")
     if len(set(names)) < len(names):
         seen: set[Arm] = set()

@@ -243,7 +243,8 @@ def live_summary(summary: Summary) -> Figure:
     left.plot([], [], color=blue, marker="o", markersize=5, label=label)
     if np.isfinite(summary.index[shown]).any():
         left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
-    left.set_yticks(rows, [_arm_label(summary, i) for i in shown])
+    # names may hold $ signs, which are not mathematics here
+    left.set_yticks(rows, [_arm_label(summary, i) for i in shown], parse_math=False)
     left.invert_yaxis()
     left.set_xlabel("loss" if summary.minimize else "reward")
     total = max(1, int((summary.pulls + summary.open).sum()))

@@ -36,7 +36,6 @@ _FORMAT = "ocucb-bandit"
 _VERSION = 1
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
 _NAMES = (str, int, np.integer)
-_LISTS = (list, tuple, np.ndarray)
 
 
 class Bandit:
@@ -305,10 +304,10 @@ class Bandit:
                 i = -1
             if i >= 0:
                 self._tell(*self._state, i, 1.0, self._gain(reward))
-            elif isinstance(arm, _LISTS):
-                self._tell_all(arm, reward)
-            else:
+            elif isinstance(arm, _NAMES) or not _is_list(arm):
                 self._position(arm)  # says what is wrong
+            else:
+                self._tell_all(list(arm), reward)
 
     def _tell_all(self, arms: Any, rewards: Any) -> None:
         try:
@@ -357,7 +356,7 @@ class Bandit:
     def _gain(self, reward: Any) -> float:
         """Return what a reward adds to a sum that is to be made large."""
         if type(reward) is not float:
-            return self._gain(_number(reward, "reward"))
+            reward = _number(reward, "reward")
         if not self._low <= reward <= self._high:
             if not abs(reward) <= _LARGEST_REWARD:
                 size = "finite" if not isfinite(reward) else "between -1e100 and 1e100"
@@ -559,6 +558,7 @@ class Bandit:
             "format_version": _VERSION,
             "version": __version__,
             "policy": self.policy.name,
+            "own_policy": not _is_known(self.policy),
             "horizon": horizon,
             "bounds": None if self.bounds is None else list(self.bounds),
             "sigma": self.sigma,
@@ -632,6 +632,19 @@ class Bandit:
         """
         return _read(cls, document, policy, "this dictionary")
 
+    def __copy__(self) -> Bandit:
+        return Bandit.from_dict(self.to_dict(), policy=self.policy)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Bandit:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (self.to_dict(), self.policy)
+
+
+def _revived(document: dict[str, Any], policy: Policy) -> Bandit:
+    return Bandit.from_dict(document, policy=policy)
+
 
 # Places in the tuple that the kernels are called with.
 _HORIZON, _ARMS, _CEILINGS, _CLOCK, _STREAM, _MEMORY = 1, 3, 4, 6, 7, 8
@@ -652,7 +665,7 @@ def _state(
         memory = np.zeros(room)
     ceilings = np.full(len(table), -np.inf)
     tree = tree_for(family, len(table))
-    clock = np.zeros(4, dtype=np.int64)
+    clock = np.zeros(5, dtype=np.int64)
     return (arguments, float(horizon), sigma, table, ceilings, tree, clock, stream, memory)
 
 
@@ -679,6 +692,14 @@ def _compile(
     except (OSError, EOFError, pickle.UnpicklingError):
         # Compiled code on disk that is damaged, or a disk that is full: do without.
         return tried(keep=False)  # type: ignore[no-any-return]
+
+
+def _is_list(value: Any) -> bool:
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _number(value: Any, what: str) -> float:
@@ -714,6 +735,11 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     return (low, high), (high - low) / 2
 
 
+def _is_known(policy: Policy) -> bool:
+    """Tell whether a policy is one of the library's, which its name is enough to find."""
+    return FAMILIES.get(policy.family.name) is policy.family
+
+
 class _Damaged(Exception):
     """What is wrong with a document."""
 
@@ -732,7 +758,7 @@ def _read(cls: type[Bandit], document: Any, policy: Any, source: str) -> Bandit:
         (policy,) = to_policies([policy])
         if policy.name != name:
             raise ValueError(f"{source} was saved with policy {name!r}, not {policy.name!r}.")
-    elif isinstance(name, str) and name.partition(":")[0] not in FAMILIES:
+    elif document.get("own_policy") is True:
         raise ValueError(
             f"{source} was saved with a policy of your own, {name!r}: "
             "give it as Bandit.load(path, policy=...)."
@@ -795,7 +821,7 @@ def _restored(cls: type[Bandit], document: dict[str, Any], policy: Policy | None
     table[:, ACTIVE] = 1.0
     table[gone, ACTIVE] = 0.0
     fresh = _state(policy.family, (), 1, 1.0, table, stream)
-    memory = _floats(document, "memory", finite=policy.family.name in FAMILIES)
+    memory = _floats(document, "memory", finite=_is_known(policy))
     if memory.size != fresh[_MEMORY].size:
         raise _Damaged("'memory' has the wrong length")
     bandit._state = bandit._build(
@@ -805,7 +831,7 @@ def _restored(cls: type[Bandit], document: dict[str, Any], policy: Policy | None
 
 
 _KEYS = frozenset(
-    "policy horizon bounds sigma minimize strict seed rounds stream memory "
+    "policy own_policy horizon bounds sigma minimize strict seed rounds stream memory "
     "arms pulls open sums retired".split()
 )
 

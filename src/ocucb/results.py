@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -431,24 +431,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
             yield file
         return
     target = Path(os.path.realpath(path))
-    with tempfile.NamedTemporaryFile(
-        "w", dir=target.parent, prefix=".ocucb-", delete=False, encoding="utf-8", newline=""
-    ) as file:
-        try:
+    draft = target.parent / f".ocucb-{secrets.token_hex(8)}"
+    # made like any new file, so that it gets the permissions that a new file gets
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            os.chmod(file.name, _mode_of(target))
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def _mode_of(target: Path) -> int:
-    """Return the permissions of a file, or those that a new one would get."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+        if target.exists():
+            os.chmod(draft, target.stat().st_mode & 0o777)
+        os.replace(draft, target)
+    except BaseException:
+        os.unlink(draft)
+        raise

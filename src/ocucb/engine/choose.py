@@ -25,7 +25,7 @@ not, its ceiling is lowered and the next one is looked at. A look costs log K.
 
 Rewards of few values (clicks) make thousands of arms whose ceilings are equal, and all of them sink
 from round to round. So a node knows how many arms share its highest ceiling, and whether they are
-all in the same state, (S, o, s): then one look is enough for all of them, and they are lowered
+alike, with the same S + o and s / S: then one look is enough for all of them, and they are lowered
 together by writing the new ceiling into the node; its children hear of it when somebody passes
 (`push`), as in the trees known as "segment tree beats". A tie is broken by drawing a number and
 walking down to the arm that has it.
@@ -52,8 +52,9 @@ Counts = npt.NDArray[np.int64]
 # Columns of `arms`, one row for each arm.
 TOLD, OPEN, SUM, ACTIVE = 0, 1, 2, 3
 # Places in `clock`: asks and extra rewards so far, arms that are not retired, those of them that
-# were never played, and a place before which there is none of these.
-ROUNDS, ARMS, FRESH, CURSOR = 0, 1, 2, 3
+# were never played, a place before which there is none of these, and whether all ceilings were
+# worked out after each arm had been played.
+ROUNDS, ARMS, FRESH, CURSOR, SETTLED = 0, 1, 2, 3, 4
 # Columns of `tree`, one row for each node: the highest ceiling, the highest below that, how many
 # arms have the highest, the first of them, and whether they are all in the same state.
 TOP, SECOND, COUNT, FIRST, ALIKE = 0, 1, 2, 3, 4
@@ -98,13 +99,13 @@ def index_now(
 
 @inlined
 def same_state(arms: Floats, i: int, j: int) -> bool:
-    """Tell whether two arms have the same index in every round."""
-    same: bool = (
-        arms[i, TOLD] == arms[j, TOLD]
-        and arms[i, OPEN] == arms[j, OPEN]
-        and arms[i, SUM] == arms[j, SUM]
-    )
-    return same
+    """Tell whether two arms have the same index in every round: the same pulls and mean."""
+    a, b = arms[i, TOLD], arms[j, TOLD]
+    if a + arms[i, OPEN] != b + arms[j, OPEN]:
+        return False
+    if a == 0.0 or b == 0.0:
+        return bool(a == b)
+    return bool(arms[i, SUM] / a == arms[j, SUM] / b)
 
 
 @inlined
@@ -434,7 +435,8 @@ def look_again(
     When all arms have been played once, the oldest ceilings are far too high, and one look at all
     of them is cheaper than the many that would follow.
     """
-    if first and clock[FRESH] == 0:
+    if first and clock[FRESH] == 0 and clock[SETTLED] == 0:
+        clock[SETTLED] = 1
         look_at_all(values, n, sigma, arms, ceilings, tree, clock)
     else:
         index = index_of(values, n, sigma, arms, clock, i)
@@ -526,7 +528,7 @@ def rebuild(
     For an index policy `ceilings` are then the indices in the next round (inf for one that is not a
     number, -inf for a retired arm).
     """
-    clock[ARMS] = clock[FRESH] = clock[CURSOR] = 0
+    clock[ARMS] = clock[FRESH] = clock[CURSOR] = clock[SETTLED] = 0
     for i in range(arms.shape[0]):
         if arms[i, ACTIVE] > 0.0:
             clock[ARMS] += 1
