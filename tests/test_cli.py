@@ -223,11 +223,3 @@ def test_progress_only_on_a_terminal():
     assert b"pulls/s" in shown
     assert "Thompson sampling" in out
     assert run(*call).stderr == ""
-
-
-def test_reproduce_writes_figure_and_table(tmp_path):
-    done = run("reproduce", "--runs", "5", "--out", str(tmp_path / "figures"))
-    assert done.returncode == 0, done.stderr
-    written = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert written == ["regret-comparison.csv", "regret-comparison.png"]
-    assert (tmp_path / "figures" / "regret-comparison.csv").read_text().count("\n") > 100

@@ -105,7 +105,7 @@ def _margin(count: int) -> float:
     Examples
     --------
     >>> round(_margin(1), 2), round(_margin(100), 2)
-    (2.0, 3.5)
+    (2.0, 3.51)
     """
     return NormalDist().inv_cdf(1.0 - NormalDist().cdf(-2.0) / count)
 
