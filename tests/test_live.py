@@ -895,7 +895,7 @@ def test_policies_that_share_a_name_with_ours(tmp_path):
 
 def test_copies_go_their_own_way():
     bandit = ocucb.Bandit("abc", "thompson", 100, sigma=1, rng=1)
-    bandit.tell("abc", [0.1, 0.2, 0.3])
+    bandit.tell(list("abc"), [0.1, 0.2, 0.3])
     twins = [copy.copy(bandit), copy.deepcopy(bandit), pickle.loads(pickle.dumps(bandit))]
     played = bandit.ask(20)
     assert all(twin.rounds == 3 for twin in twins)

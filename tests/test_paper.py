@@ -7,6 +7,7 @@ import csv
 import math
 import re
 import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -421,8 +422,17 @@ def whole_page(tmp_path_factory):
     return folder / "index.html"
 
 
-def test_the_page_in_a_browser(browser, tmp_path):
+def thinned(moss_constant=2.0):
+    """All panels, with the first point, the last, and few in between."""
+    return {
+        name: replace(panel, xs=(*panel.xs[: -1 : max(1, len(panel.xs) // 4)], panel.xs[-1]))
+        for name, panel in panels(moss_constant).items()
+    }
+
+
+def test_the_page_in_a_browser(browser, tmp_path, monkeypatch):
     """A page with every figure on it, of two runs for each point: on a desk, a phone, in print."""
+    monkeypatch.setattr(sys.modules["ocucb.paper.reproduce"], "panels", thinned)
     reproduce([], tmp_path, runs=2, progress=False)
     page = tmp_path / "index.html"
     for width, height in ((1280, 900), (390, 844)):

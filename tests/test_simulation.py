@@ -206,7 +206,8 @@ def test_interrupt_keeps_what_was_finished():
 def test_several_processes_starting_at_once(tmp_path):
     """Four processes compile into one empty cache at the same time and agree."""
     script = (
-        "import ocucb; r = ocucb.simulate(['moss', 'uniform'], ocucb.gap(), 200, 50, rng=1);"
+        "import ocucb; call = dict(rng=1, engine='step');"
+        "r = ocucb.simulate(['moss', 'uniform'], ocucb.gap(), 200, 50, **call);"
         "print([one.mean_regret for one in r])"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -223,13 +224,17 @@ def test_several_processes_starting_at_once(tmp_path):
     answers = [process.communicate(timeout=120) for process in processes]
     assert {out for out, _ in answers} == {answers[0][0]}
     assert answers[0][0].startswith("["), answers[0][1]
-    expected = ocucb.simulate(["moss", "uniform"], ocucb.gap(), 200, 50, rng=1)
+    call = {"rng": 1, "engine": "step"}
+    expected = ocucb.simulate(["moss", "uniform"], ocucb.gap(), 200, 50, **call)
     assert answers[0][0].strip() == str([one.mean_regret for one in expected])
 
 
 def test_damaged_and_unwritable_caches(tmp_path):
     """A torn file in the cache of compiled code, or no place for one, costs time only."""
-    script = "import ocucb; print(ocucb.simulate('ucb', ocucb.gap(), 50, 9, rng=1)[0].mean_regret)"
+    script = (
+        "import ocucb; call = dict(rng=1, engine='step');"
+        "print(ocucb.simulate('ucb', ocucb.gap(), 50, 9, **call)[0].mean_regret)"
+    )
 
     def run(folder):
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}

@@ -11,7 +11,7 @@ import os
 import pickle
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite
 from pathlib import Path
 from typing import Any, overload
@@ -369,7 +369,8 @@ class Bandit:
                 self._warned_of_bounds = True
         if self._zero == 1.0 and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
-        return self._zero - reward if self.minimize else reward
+        gain: float = self._zero - reward if self.minimize else reward
+        return gain
 
     # Changing the rules while it runs
 
@@ -695,6 +696,9 @@ def _compile(
 
 
 def _is_list(value: Any) -> bool:
+    """Tell whether something may hold arms: in order, so no dictionary and no set."""
+    if isinstance(value, Mapping | Set):
+        return False
     try:
         iter(value)
     except TypeError:
