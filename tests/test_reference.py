@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from math import hypot, log
+from math import hypot, log, sqrt
 from pathlib import Path
 
 import pytest
@@ -53,7 +53,9 @@ def test_row(row, engine):
             engine=engine,
         )[0]
     assert result.engine == engine
-    error = hypot(result.stderr[-1], float(row["stderr"]))
+    # The spread comes from the larger sample: few runs may hold none of the rare disasters.
+    theirs = float(row["stderr"])
+    error = hypot(theirs, theirs * sqrt(float(row["runs"]) / result.runs))
     assert abs(result.mean_regret - float(row["mean_regret"])) < 4 * error
 
 

@@ -168,7 +168,8 @@ def wide(pulls, t, horizon, arms):
     "family", [one_worker(family, family.name) for family in (steep, steep_rising, standing, wide)]
 )
 def test_policies_of_a_user(family, name):
-    assert_same(kernel_of(family, problems.GAUSSIAN, "skip"), family(), CASES[name])
+    case = replace(CASES[name], runs=4000)
+    assert_same(kernel_of(family, problems.GAUSSIAN, "skip"), family(), case)
 
 
 @compiled
