@@ -192,7 +192,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
     """
     every = (
-        _comparison_by_gap("exp1", 2, 120_000, 1024),
+        _comparison_by_gap("exp1", 2, 120_000, 2048),
         _comparison_by_gap("exp2", 10, 30_000, 512),
         _sensitivity_by_gap("exp4", 2, 230_000, 1024),
         _sensitivity_by_gap("exp5", 10, 120_000, 512),
@@ -226,7 +226,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
             _same_policy(lambda x: _ocucb(psi=x)),
             100_000,
-            8192,
+            24_576,
         ),
         Panel(
             "alpha",
@@ -236,7 +236,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
             _same_policy(lambda x: _ocucb(alpha=x)),
             100_000,
-            8192,
+            24_576,
         ),
     )
     return {panel.name: panel for panel in every}
