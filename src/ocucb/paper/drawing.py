@@ -42,8 +42,10 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
         _draw_panel(its_axes, panel, [one for one in points if one.panel == panel.name], kept)
         if its_axes.get_subplotspec().colspan.start > 0:
             its_axes.set_ylabel("")
+    # as in the paper, where there is room
+    where = axes[-1] if name == "fig4" else axes[0]
     corner = "upper left" if name in ("fig3", "fig4") else "best"
-    axes[0].legend(frameon=False, fontsize=8, loc=corner)
+    where.legend(frameon=False, fontsize=8, loc=corner)
     return figure  # type: ignore[no-any-return]
 
 
