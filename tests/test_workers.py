@@ -105,7 +105,7 @@ def test_workers_with_another_version(monkeypatch):
     blocks._RECEIVED.clear()
     monkeypatch.setattr(blocks, "NUMERICS", -1)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
-        blocks.play_there(package, 0, 10)
+        blocks.play_there(package, [(0, 10)])
 
 
 def test_a_broken_pool_says_so(tmp_path):
@@ -161,14 +161,14 @@ def test_dask_with_a_worker_killed_in_the_middle(cluster, tmp_path):
 
             def submit(self, *work):
                 self.submitted += 1
-                if self.submitted == 20:
+                if self.submitted == 10:
                     os.kill(victim, signal.SIGKILL)
                 return inside.submit(*work)
 
         executor = Killing()
         found = ocucb.simulate(**call, executor=executor, workers=2, store=tmp_path / "r.db")
         assert same(expected, found)
-        assert executor.submitted > 40
+        assert executor.submitted > 12
         assert survivor in client.run(os.getpid).values()
         assert victim not in client.run(os.getpid).values()
     assert same(expected, ocucb.simulate(**call, store=tmp_path / "r.db"))
@@ -215,8 +215,7 @@ def test_precision_plays_little_more_than_it_needs(workers, monkeypatch):
     with ThreadPoolExecutor(2) as executor:
         call = {"executor": executor, "workers": workers, "engine": "step"}
         found = ocucb.simulate("ocucb", PROBLEM, 20_000, precision=0.05, rng=1, **call)
-    largest = max(begun)
-    assert sum(begun) <= found[0].runs + 4 * largest
+    assert sum(begun) <= 3 * found[0].runs
 
 
 def test_precision_has_a_ceiling():

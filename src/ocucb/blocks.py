@@ -209,9 +209,17 @@ def play_here(specification: Specification, first: int, runs: int) -> Block:
     return Block(first, moments, time.perf_counter() - began)
 
 
-def play_there(package: bytes, first: int, runs: int) -> Block:
-    """Play a block of a packed specification: what executors are given to do."""
-    return play_here(_unpacked(package), first, runs)
+Spans = list[tuple[int, int]]  # first run and number of runs of blocks
+
+
+def play_all_here(specification: Specification, spans: Spans) -> list[Block]:
+    """Play some blocks in this process."""
+    return [play_here(specification, first, runs) for first, runs in spans]
+
+
+def play_there(package: bytes, spans: Spans) -> list[Block]:
+    """Play some blocks of a packed specification: what executors are given to do."""
+    return play_all_here(_unpacked(package), spans)
 
 
 _RECEIVED: dict[bytes, Specification] = {}

@@ -21,12 +21,13 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass
 
-from .blocks import Block, Specification, play_here, play_there
+from .blocks import Block, Spans, Specification, play_all_here, play_there
 from .results import Moments
 from .store import Store
 
 FEWEST_RUNS = 1000  # before these, nobody knows how large the error bar is
-_IN_FLIGHT = 64  # blocks that an executor of unknown size is given at a time
+_IN_FLIGHT = 64  # tasks that an executor of unknown size is given at a time
+_TASK = 0.5  # seconds of work in a task for an executor: each costs some milliseconds to hand over
 
 
 @dataclass
@@ -71,6 +72,11 @@ class Job:
         runs = self.merged.runs
         return 2.0 * math.sqrt(float(self.merged.squares[-1]) / (runs - 1) / runs)
 
+    @property
+    def seconds_a_run(self) -> float:
+        """What a run takes a worker, as far as is known; infinite before the first."""
+        return math.inf if self.merged is None else self.seconds / self.merged.runs
+
     def take(self, block: Block) -> None:
         """Merge the next block."""
         moments = block.moments
@@ -99,12 +105,12 @@ Watch = Callable[[Job, Block, bool], None]
 
 
 @dataclass
-class _Place:
-    """A block's place in the line: being played by someone, or there."""
+class _Batch:
+    """Blocks of a job that follow one another: being played by someone, or there."""
 
     job: Job
-    future: Future[Block] | None
-    block: Block | None
+    future: Future[list[Block]] | None
+    blocks: list[Block] | None
 
 
 def conduct(
@@ -127,7 +133,7 @@ def conduct(
     executor : Executor, optional
         Whoever plays the blocks instead.
     in_flight : int, optional
-        Blocks that the executor has at a time.
+        Tasks, of one block or several, that the executor has at a time.
     store : Store, optional
         Where finished blocks are looked for and kept.
     watch : callable, optional
@@ -135,24 +141,26 @@ def conduct(
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
     room = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
-    coming = _blocks(jobs)
-    line: deque[_Place] = deque()
+    coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
+    line: deque[_Batch] = deque()
     try:
         while True:
             while len(line) < room and (due := next(coming, None)) is not None:
-                line.append(_placed(*due, ours, executor, store))
+                line.append(_placed(*due, ours, executor))
             if not line:
                 if store is not None:
                     store.flush()
                 return
             head = line[0]
-            if head.block is None:
+            if head.blocks is None:
                 _collect(line, store)
                 continue
             line.popleft()
-            head.job.take(head.block)
-            if watch is not None:
-                watch(head.job, head.block, head.future is not None)
+            for block in head.blocks:
+                if not head.job.finished:
+                    head.job.take(block)
+                    if watch is not None:
+                        watch(head.job, block, head.future is not None)
             if head.job.finished:
                 _drop(line, head.job)
                 yield head.job
@@ -162,61 +170,68 @@ def conduct(
             "again" + (", it goes on where it was." if store is not None else ".")
         ) from error
     finally:
-        for place in line:
-            if place.future is not None:
-                place.future.cancel()
+        for batch in line:
+            if batch.future is not None:
+                batch.future.cancel()
         if ours is not None:
             # Do not wait for blocks that nobody wants any more.
             ours.shutdown(wait=False, cancel_futures=True)
 
 
-def _drop(line: deque[_Place], job: Job) -> None:
+def _drop(line: deque[_Batch], job: Job) -> None:
     """Take the blocks out of the line that were wanted in case it was not yet precise enough."""
     while line and line[0].job is job:
-        place = line.popleft()
-        if place.future is not None:
-            place.future.cancel()
+        batch = line.popleft()
+        if batch.future is not None:
+            batch.future.cancel()
 
 
-def _blocks(jobs: Iterable[Job]) -> Iterator[tuple[Job, int, int]]:
-    """Yield job, first run and number of runs of block after block."""
+def _batches(
+    jobs: Iterable[Job], store: Store | None, seconds: float
+) -> Iterator[tuple[Job, Spans, Block | None]]:
+    """Yield job and blocks to play, for about so many seconds, or a block that the store has."""
     for job in jobs:
-        first = 0
+        spans: Spans = []
+        first, cost = 0, 0.0
         while first < job.runs and not job.finished:
             runs = min(job.specification.block_from(first), job.runs - first)
-            yield job, first, runs
+            known = None if store is None else store.get(job.specification, first, runs)
+            if known is None:
+                spans.append((first, runs))
+                cost += runs * job.seconds_a_run
+            # on the way to a precision it may be enough at any time: tasks stay small then
+            small = job.precision is not None and sum(n for _, n in spans) >= first // 8
+            if spans and (known is not None or cost >= seconds or small):
+                yield job, spans, None
+                spans, cost = [], 0.0
+            if known is not None:
+                yield job, [], known
             first += runs
+        if spans:
+            yield job, spans, None
 
 
 def _placed(
-    job: Job,
-    first: int,
-    runs: int,
-    ours: Executor | None,
-    executor: Executor | None,
-    store: Store | None,
-) -> _Place:
-    """Give a block to a worker, unless the store has it."""
-    specification = job.specification
-    if store is not None:
-        block = store.get(specification, first, runs)
-        if block is not None:
-            return _Place(job, None, block)
+    job: Job, spans: Spans, known: Block | None, ours: Executor | None, executor: Executor | None
+) -> _Batch:
+    """Give blocks to a worker, unless they are known."""
+    if known is not None:
+        return _Batch(job, None, [known])
     if ours is not None:
-        return _Place(job, ours.submit(play_here, specification, first, runs), None)
+        return _Batch(job, ours.submit(play_all_here, job.specification, spans), None)
     assert executor is not None
-    future = executor.submit(play_there, specification.package, first, runs)
-    return _Place(job, future, None)
+    return _Batch(job, executor.submit(play_there, job.specification.package, spans), None)
 
 
-def _collect(line: deque[_Place], store: Store | None) -> None:
-    """Wait until some block is done, and commit what there is."""
-    playing = [place.future for place in line if place.future is not None and place.block is None]
+def _collect(line: deque[_Batch], store: Store | None) -> None:
+    """Wait until something is done, and commit what there is."""
+    playing = [batch.future for batch in line if batch.future is not None and batch.blocks is None]
     wait(playing, store.pause if store is not None else None, FIRST_COMPLETED)
-    for place in line:
-        if place.block is None and place.future is not None and place.future.done():
-            place.block = place.future.result()
-            if store is not None:
-                store.add(place.job.specification, place.block)
+    for batch in line:
+        if batch.blocks is None and batch.future is not None and batch.future.done():
+            batch.blocks = batch.future.result()
+            for block in batch.blocks:
+                if store is not None:
+                    store.add(batch.job.specification, block)
     if store is not None:
         store.flush_when_due()

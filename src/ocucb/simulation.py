@@ -88,7 +88,7 @@ def simulate(
         once, with the same distribution; "auto" takes whichever is faster.
     workers : int, optional
         Threads; all cores by default. With an executor, how many workers it has: it is given four
-        blocks for each of them at a time, 64 by default.
+        tasks for each of them at a time, of about half a second; 64 tasks by default.
     executor : concurrent.futures.Executor, optional
         Who plays instead of threads: a `ProcessPoolExecutor`, loky's, Dask's
         ``client.get_executor()``, mpi4py's. The numbers stay the same. It is left open.
