@@ -1,21 +1,28 @@
-# make reproduce   redraw every figure of the paper and check its claims, into reproduction/
+# make reproduce   redraw every figure of the paper and check its claims, into reproduction/;
+#                  ARGS="--runs 100" is passed on
 # make test        lint, types, tests: everything that must hold
+# make test-lowest the tests with the lowest versions that pyproject.toml declares
 # make bench       measure speed against the yardstick, write bench/table.md
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+LOWEST := .venv-lowest/bin
+BOUNDS := .venv-lowest/constraints.txt
 
-.PHONY: reproduce test bench clean
+.PHONY: reproduce test test-lowest bench clean
 
 reproduce: $(READY)
-	$(BIN)/ocucb reproduce
+	$(BIN)/ocucb reproduce $(ARGS)
 
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist loadfile
+
+test-lowest: .venv-lowest/.ready
+	$(LOWEST)/pytest -n 2 --dist loadfile
 
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'
@@ -27,5 +34,16 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+# Emptied first, lest anything stay that an earlier bound brought in. Old packages have no wheels for
+# the newest Pythons; where python3 is one of these: make test-lowest PYTHON=python3.10
+.venv-lowest/.ready: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(LOWEST)/python -m pip install --quiet --upgrade pip packaging tomli editables
+	$(LOWEST)/python tests/lowest.py pyproject.toml >$(BOUNDS)
+	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) hatchling
+	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) --no-build-isolation \
+	  --editable '.[dask,dev,pandas]'
+	touch $@
+
 clean:
-	rm -rf .venv reproduction .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest reproduction .mypy_cache .pytest_cache .ruff_cache .hypothesis

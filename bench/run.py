@@ -58,6 +58,7 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
             0,
             np.empty((runs, 1)),
             np.empty((runs, problem.arms), dtype=np.int64),
+            np.zeros(1, dtype=np.bool_),
         )
 
     play(1)
@@ -220,7 +221,7 @@ def _build(horizon: int) -> tuple[float, float]:
     for _ in range(2):
         with (
             tempfile.TemporaryDirectory() as folder,
-            mock.patch.object(_store, "user_cache_path", lambda name, folder=folder: Path(folder)),
+            mock.patch.object(_store, "folder", lambda folder=folder: Path(folder)),
         ):
             _store.forget()
             began = time.perf_counter()

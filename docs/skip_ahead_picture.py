@@ -40,7 +40,7 @@ def watched_meeting(
     height: float, drift: float, scale: float, before: float, rewards: Any
 ) -> float:
     t, _ = asked_from()
-    time = skip.meeting(height, drift, scale, before, rewards)
+    time = skip.hitting_time(height, drift, scale, before, rewards)
     if time < before:
         events.append(("met", t, height, t + time, 0.0))
     return time
@@ -48,7 +48,7 @@ def watched_meeting(
 
 def watched_survivor(height: float, drift: float, scale: float, span: float, rewards: Any) -> float:
     t, _ = asked_from()
-    noise = skip.survivor(height, drift, scale, span, rewards)
+    noise = skip.endpoint_given_no_hit(height, drift, scale, span, rewards)
     events.append(("jumped", t, height, t + span, height + noise + drift * span))
     return noise
 
@@ -68,12 +68,12 @@ def play() -> None:
     policy = OCUCB()
     functions: dict[str, Any] = {
         "bonus": policy.family.function.py_func,
-        "cut": lambda horizon, arms, *values: np.inf,
+        "concave_until": lambda horizon, arms, *values: np.inf,
         "concave": True,
-        "still": False,
+        "constant": False,
         "rising": False,
-        "meeting": watched_meeting,
-        "survivor": watched_survivor,
+        "hitting_time": watched_meeting,
+        "endpoint_given_no_hit": watched_survivor,
         "normal": watched_normal,
         "play_each_once": plain(
             step.play_each_once, draw=lambda mean, scale, stream: scale * normal(stream)
@@ -86,7 +86,7 @@ def play() -> None:
         leads.append((sys._getframe(1).f_locals["leader"], arguments[8], answer[1]))
         return answer
 
-    plain(skip.play_falling, **functions, lead=watched_lead)(
+    plain(skip.play_nonincreasing, **functions, lead=watched_lead)(
         policy.values,
         problem.means,
         problem.scales,

@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import ocucb
+from ocucb.blocks import Specification
 from ocucb.policies import FAMILIES
 
 
@@ -125,6 +127,170 @@ def test_wrong_input_is_one_sentence_and_status_2(arguments, words, capfd, monke
     assert words in err
 
 
+def here(capfd, monkeypatch, *arguments: object) -> tuple[int, str, str]:
+    """Run a command in this process, for speed; return status, standard output and error."""
+    from ocucb import cli
+
+    monkeypatch.setattr(sys, "argv", ["ocucb", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0), *capfd.readouterr()
+
+
+CHEAP = "simulate -p uniform --means 0,-1 -n 10 -r 5 --seed 1".split()
+EVERY_OUTPUT = [
+    [*CHEAP, "--csv"],
+    [*CHEAP, "--save"],
+    [*CHEAP, "--plot"],
+    ["results", "none.db", "--csv"],
+    ["results", "none.db", "--plot"],
+    ["gittins", "9", "1", "--plot", "--out"],
+    ["theory", "--means", "0,-1", "-n", "10", "--simulate", "--plot"],
+    ["reproduce", "psi", "--runs", "2", "--out"],
+]
+
+
+@pytest.mark.parametrize("place", ["folder.png", "none/x.png", "file/x.png", "/proc/x.png"])
+@pytest.mark.parametrize("command", EVERY_OUTPUT, ids=lambda words: f"{words[0]} {words[-1]}")
+def test_outputs_are_tried_before_anything_is_played(command, place, capfd, monkeypatch, tmp_path):
+    """Even by the superuser, who may write to a folder and yet not make files in /proc."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").touch()
+    if command[0] == "reproduce":
+        place = {"folder.png": "file", "none/x.png": "file/x"}.get(place, place)
+    for name in ("prepare", "play"):
+        monkeypatch.setattr(Specification, name, lambda *_: pytest.fail("it was played"))
+    monkeypatch.setattr("ocucb.gittins.plot", lambda: pytest.fail("it was computed"))
+    before = sorted(tmp_path.rglob("*"))
+    status, out, err = here(capfd, monkeypatch, *command, place)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(rf"Error: {place} [^\n]+\.\n", err), err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_that_is_read_only_is_found_out_before_anything_is_played(tmp_path):
+    from test_store import run_with_folder
+
+    (tmp_path / "old.csv").write_text("old")
+    script = f"""
+import sys
+from ocucb.blocks import Specification
+from ocucb.cli import main
+Specification.play = None
+for name in ("old.csv", "new.csv"):
+    sys.argv = ["ocucb", *{CHEAP}, "--csv", name]
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code)
+"""
+    mount = "mount --bind . . && mount -o remount,ro,bind . && cd $PWD"
+    done = run_with_folder(tmp_path, mount, script)
+    assert done.stdout.split() == ["2", "2"], done.stderr
+    for line, name in zip(done.stderr.splitlines(), ("old.csv", "new.csv"), strict=True):
+        assert line.startswith(f"Error: {name} cannot be written: ")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_full_disk_costs_one_file_only(as_json, capfd, monkeypatch, tmp_path):
+    picture, saved = tmp_path / "full.png", tmp_path / "saved.json"
+    picture.symlink_to("/dev/full")
+    files = ["--csv", "/dev/full", "--plot", picture, "--save", saved]
+    status, out, err = here(capfd, monkeypatch, *CHEAP, *files, *["--json"] * as_json)
+    assert status == 1
+    assert err.splitlines() == [
+        f"Error: {name} cannot be written: No space left on device."
+        for name in ("/dev/full", picture)
+    ]
+    result = ocucb.SimulationResult.load(saved)
+    assert (
+        out == (json.dumps([result[0].to_dict()], indent=1) if as_json else result.table()) + "\n"
+    )
+
+
+def test_a_full_disk_in_every_other_command(capfd, monkeypatch, tmp_path):
+    store, picture, table = tmp_path / "results.db", tmp_path / "full.png", tmp_path / "regret.csv"
+    picture.symlink_to("/dev/full")
+    here(capfd, monkeypatch, *CHEAP, "--store", store)
+    for command, words in (
+        (["results", store, "--plot", picture, "--csv", table], "Uniform"),
+        (["theory", "--means", "0,-1", "-n", "10", "--plot", picture], "OCUCB, theorem 1"),
+        (["gittins", "2", "1", "--plot", "--out", picture], "0."),
+    ):
+        status, out, err = here(capfd, monkeypatch, *command)
+        assert status == 1
+        assert words in out
+        assert err == f"Error: {picture} cannot be written: No space left on device.\n"
+    assert table.read_text().count("\n") > 1
+    folder = tmp_path / "reproduction"
+    folder.mkdir()
+    (folder / "psi.csv").symlink_to("/dev/full")
+    status, out, err = here(capfd, monkeypatch, "reproduce", "psi", "--runs", 2, "--out", folder)
+    assert status == 1
+    assert out.splitlines()[-1] == str(folder / "index.html")
+    assert err.splitlines()[1:] == [
+        f"Error: {folder / 'psi.csv'} cannot be written: No space left on device."
+    ]
+    for name in ("fig-psi.png", "claims.csv", "index.html"):
+        assert (folder / name).stat().st_size > 0
+
+
+def test_a_file_that_becomes_a_folder_while_it_is_played(capfd, monkeypatch, tmp_path):
+    late, saved = tmp_path / "late.csv", tmp_path / "saved.json"
+    original = Specification.play
+
+    def play(self, first, runs):
+        late.mkdir(exist_ok=True)
+        return original(self, first, runs)
+
+    monkeypatch.setattr(Specification, "play", play)
+    status, out, err = here(capfd, monkeypatch, *CHEAP, "--csv", late, "--save", saved)
+    assert status == 1
+    assert out.startswith("policy")
+    assert err == f"Error: {late} cannot be written: it is a folder.\n"
+    assert sorted(tmp_path.iterdir()) == [late, saved]
+
+
+def test_a_second_control_c_does_not_cost_the_numbers(capfd, monkeypatch, tmp_path):
+    original = ocucb.SimulationResult.to_csv
+
+    def impatient(self, path):
+        signal.raise_signal(signal.SIGINT)
+        original(self, path)
+
+    monkeypatch.setattr(ocucb.SimulationResult, "to_csv", impatient)
+    table = tmp_path / "regret.csv"
+    status, out, err = here(capfd, monkeypatch, *CHEAP, "--csv", table)
+    assert (status, err) == (0, "")
+    assert out.startswith("policy")
+    assert table.exists()
+
+
+FULL = "Error: standard output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("words", ["policies", "policies --json", "--version", "policies --help"])
+def test_standard_output_that_cannot_be_written(words):
+    command = [sys.executable, "-m", "ocucb", *words.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, FULL)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_files_are_written_though_standard_output_is_full(tmp_path):
+    command = [sys.executable, "-m", "ocucb", *CHEAP, "--csv", str(tmp_path / "regret.csv")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, FULL)
+    assert (tmp_path / "regret.csv").read_text().count("\n") > 1
+
+
 def test_wrong_input_in_a_process():
     done = run(*"simulate -p nope --means 0,1 -n 10".split())
     assert done.returncode == 2
@@ -197,6 +363,74 @@ def test_control_c_prints_what_was_finished():
     assert "Traceback" not in err
     assert "Stopped" in err
     assert out.splitlines()[1].startswith("UCB ")
+
+
+NOTHING = "Stopped: nothing was finished.\n"
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy", "numba"])
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_control_c_during_imports_is_one_sentence(way, module, tmp_path):
+    """A module of that name presses Ctrl-C when it is imported."""
+    script = Path(sys.executable).with_name("ocucb")
+    if way == "script" and not script.exists():
+        pytest.skip("needs ocucb to be installed beside this Python")
+    (tmp_path / f"{module}.py").write_text(
+        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    command = [str(script)] if way == "script" else [sys.executable, "-m", "ocucb"]
+    done = subprocess.run(
+        [*command, *CHEAP],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", NOTHING)
+
+
+@pytest.mark.parametrize("command", ["simulate", "theory", "reproduce"])
+@pytest.mark.parametrize("moment", ["prepare", "play"])
+def test_control_c_before_the_first_run_is_one_sentence(moment, command, tmp_path):
+    words = {
+        "simulate": [*CHEAP, "--csv", "regret.csv", "--store", "results.db"],
+        "theory": "theory --means 0,-1 -n 10 --simulate -p uniform".split(),
+        "reproduce": "reproduce psi --runs 2".split(),
+    }[command]
+    script = f"""
+import os, runpy, signal, sys, time
+from ocucb.blocks import Specification
+def interrupted(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+Specification.{moment} = interrupted
+sys.argv[1:] = {words}
+runpy.run_module("ocucb", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", NOTHING)
+    assert not (tmp_path / "regret.csv").exists()
+
+
+def test_control_c_in_a_reproduction_that_has_runs(tmp_path):
+    """It says that they are kept."""
+    assert run("reproduce", "psi", "--runs", "1", cwd=tmp_path).returncode == 0
+    script = """
+import runpy, signal, sys
+from ocucb.blocks import Specification
+Specification.prepare = lambda self: signal.raise_signal(signal.SIGINT)
+sys.argv[1:] = "reproduce psi --runs 2".split()
+runpy.run_module("ocucb", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == (
+        "Stopped: what is finished is kept in reproduction; the same command goes on.\n"
+    )
 
 
 def test_progress_only_on_a_terminal():

@@ -1,6 +1,9 @@
 """Gittins indices against slow twins, published values, limits and a hostile cache directory."""
 
+import ast
+import hashlib
 import math
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +15,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from ocucb import gittins
-from ocucb.gittins import _store
+from ocucb import _files, gittins
+from ocucb.gittins import _bernoulli, _gaussian, _numerics, _store
 from ocucb.gittins._bernoulli_kernels import calibrate
 from ocucb.gittins._kernels import offsets
 
@@ -25,7 +28,7 @@ def cache_directory(tmp_path_factory):
     """Tables of these tests live in a directory of their own."""
     directory = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_store, "user_cache_path", lambda name: directory)
+        patch.setattr(_store, "folder", lambda: directory)
         yield directory
 
 
@@ -235,7 +238,7 @@ def stored(name="probe"):
 
 @pytest.fixture
 def probe(tmp_path, monkeypatch):
-    monkeypatch.setattr(_store, "user_cache_path", lambda name: tmp_path / "ocucb")
+    monkeypatch.setattr(_store, "folder", lambda: tmp_path / "ocucb")
     monkeypatch.setattr(_store, "_memory", {})
     return tmp_path / "ocucb" / "probe.table"
 
@@ -282,7 +285,7 @@ def test_unwritable_directory_costs_only_time(probe, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError("read-only file system")
 
-    monkeypatch.setattr(_store.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(_files.os, "open", refuse)
     assert not stored()
     assert not stored()
 
@@ -291,7 +294,7 @@ def test_failed_rename_leaves_nothing_behind(probe, monkeypatch):
     def refuse(*args):
         raise PermissionError("somebody holds the file")
 
-    monkeypatch.setattr(_store.os, "replace", refuse)
+    monkeypatch.setattr(_files.os, "replace", refuse)
     assert not stored()
     assert list(probe.parent.iterdir()) == []
 
@@ -301,7 +304,7 @@ def test_two_processes_at_once(probe):
 import pathlib, time
 import numpy as np
 from ocucb.gittins import _store
-_store.user_cache_path = lambda name: pathlib.Path({str(probe.parent)!r})
+_store.folder = lambda: pathlib.Path({str(probe.parent)!r})
 for k in range(200):
     _store.forget()
     (pathlib.Path({str(probe)!r})).unlink(missing_ok=True)
@@ -327,6 +330,110 @@ def test_surrogate_survives_its_cache_file(cache_directory):
         file.write_bytes(b"damaged")
     _store.forget()
     assert np.array_equal(gittins.surrogate(300), before)
+
+
+# The same bits everywhere
+
+SOURCE = Path(gittins.__file__).parent
+LINEAR_ALGEBRA = "dot einsum inner linalg matmul matvec polynomial tensordot vdot vecdot vecmat"
+
+
+def fingerprint():
+    """Digest of two tables that are built anew."""
+    _gaussian._rung.cache_clear()
+    _gaussian._points.cache_clear()
+    tables = _gaussian.build(8), _bernoulli.build(140, 1.0, 1.0)
+    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
+
+
+def test_tables_do_not_depend_on_threads_or_addresses():
+    program = """
+import sys
+import numpy as np
+threads, pool, junk = map(int, sys.argv[1:])
+kept = [np.empty(size, np.uint8) for size in range(1, junk, 24)][::2]
+import os
+os.cpu_count = lambda: pool
+import test_gittins
+print(test_gittins.fingerprint())
+"""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(threads), str(pool), str(junk)],
+            cwd=Path(__file__).parent,
+            env=os.environ
+            | dict.fromkeys(["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"], str(threads)),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for threads, pool, junk in [(1, 1, 0), (2, 5, 30_000)]
+    ]
+    printed = {process.communicate(timeout=120)[0].strip() for process in processes}
+    assert printed == {fingerprint()}
+
+
+def test_numerics_do_not_depend_on_alignment():
+    rng = np.random.default_rng(1)
+    a, b, x = rng.normal(size=(67, 61)), rng.normal(size=(61, 66)), rng.normal(size=61)
+
+    def moved(array, items):
+        out = np.empty(array.size + 8)[items : items + array.size].reshape(array.shape)
+        out[:] = array
+        return out
+
+    for items in range(8):
+        c, d, y = moved(a, items), moved(b, 3 * items % 8), moved(x, items)
+        assert np.array_equal(_numerics.product(a, b), _numerics.product(c, d))
+        assert np.array_equal(_numerics.polynomials(x, b), _numerics.polynomials(y, d))
+        assert np.array_equal(_numerics.lagrange_weights(a, x), _numerics.lagrange_weights(c, y))
+        assert np.array_equal(_numerics.chebyshev_sums(a, a, 9), _numerics.chebyshev_sums(c, c, 9))
+
+
+def test_tables_are_built_without_blas_and_lapack(monkeypatch):
+    before = fingerprint()
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("BLAS or LAPACK is used")
+
+    for name in LINEAR_ALGEBRA.split():
+        if callable(getattr(np, name, None)):
+            monkeypatch.setattr(np, name, refuse)
+    for name, function in vars(np.linalg).items():
+        if callable(function) and not isinstance(function, type):
+            monkeypatch.setattr(np.linalg, name, refuse)
+    assert fingerprint() == before
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in SOURCE.glob("*.py")))
+def test_no_linear_algebra_of_numpy_in_the_source(name):
+    for node in ast.walk(ast.parse((SOURCE / name).read_text())):
+        assert not isinstance(node, ast.MatMult)
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in LINEAR_ALGEBRA.split(), f"line {node.lineno}"
+
+
+def test_chebyshev_coefficients_invert_the_values():
+    points = -np.cos(np.pi * np.arange(64) / 63)
+    values = np.polynomial.chebyshev.chebvander(points, 63)
+    inverse = np.linalg.inv(values)
+    assert np.allclose(_numerics.chebyshev_coefficients(64), inverse, rtol=0, atol=1e-14)
+
+
+def test_gauss_legendre():
+    abscissae, weights = _numerics.gauss_legendre(64)
+    expected = np.polynomial.legendre.leggauss(64)
+    assert np.allclose(abscissae, expected[0], rtol=0, atol=1e-15)
+    assert np.allclose(weights, expected[1], rtol=1e-11, atol=0)
+
+
+def test_polynomials_and_weights():
+    rng = np.random.default_rng(2)
+    x, values = np.arange(-4, 4) + rng.uniform(0, 0.5, 8), rng.normal(size=(8, 5))
+    coefficients = _numerics.polynomials(x, values)
+    assert np.allclose(np.vander(x, 8, increasing=True) @ coefficients, values)
+    at = rng.uniform(-4, 4, 3)
+    weights = _numerics.lagrange_weights(np.repeat(x[:, None], 3, axis=1), at)
+    assert np.allclose(weights.T @ values, np.vander(at, 8, increasing=True) @ coefficients)
 
 
 # Bernoulli rewards

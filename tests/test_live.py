@@ -268,7 +268,7 @@ def coarse(pulls, t, horizon, arms):
 
 def test_the_tree_finds_what_a_scan_finds():
     """The lazy kernel against the same formula, of which nothing is declared."""
-    lazy = ocucb.index_policy(waiting_arms="fall")(coarse)
+    lazy = ocucb.index_policy(unplayed_index="nonincreasing")(coarse)
     plain = ocucb.index_policy(coarse)
     rng = np.random.default_rng(7)
     for arms, rounds, clicks in ((1500, 7000, True), (100, 3000, True), (1500, 3000, False)):
@@ -469,7 +469,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path):
     bandit = Bandit("ab", "ocucb", 100, sigma=1)
     bandit.save(tmp_path / "state.json")
     before = (tmp_path / "state.json").read_text()
-    bandit.policy = None  # something that cannot be saved
+    bandit._policy = None  # something that cannot be saved
     with pytest.raises(AttributeError):
         bandit.save(tmp_path / "state.json")
     assert (tmp_path / "state.json").read_text() == before
@@ -614,7 +614,7 @@ def test_group_spreads_out_and_late_rewards_bring_it_back():
 
 
 def test_a_formula_that_fails_leaves_all_as_it_was():
-    @ocucb.index_policy(waiting_arms="fall")
+    @ocucb.index_policy(unplayed_index="nonincreasing")
     def undefined(pulls, t, horizon, arms):
         return math.nan if t > 8 else 1.0 / pulls
 
@@ -639,7 +639,7 @@ def test_infinite_bonuses_mean_always_and_never():
     def bonus(pulls, t, horizon, arms):
         return math.inf if pulls < 2.0 else -math.inf if pulls > 5.0 else 1.0 / pulls
 
-    bandit = Bandit("abc", ocucb.index_policy(waiting_arms="still")(bonus)(), 100, sigma=1)
+    bandit = Bandit("abc", ocucb.index_policy(unplayed_index="constant")(bonus)(), 100, sigma=1)
     for t, pulls in ((6, [2, 2, 2]), (18, [6, 6, 6])):
         while bandit.rounds < t:
             bandit.tell(bandit.ask(), float(bandit.rounds % 3))
@@ -675,6 +675,10 @@ def test_policy_that_numba_cannot_compile():
         ({"bounds": (0, math.inf)}, ValueError, "must be finite"),
         ({"bounds": None, "sigma": 0}, ValueError, "greater than 0 and finite, got 0."),
         ({"bounds": None, "sigma": math.nan}, ValueError, "greater than 0 and finite, got nan."),
+        ({"bounds": None, "sigma": 1e-200}, ValueError, "at least 1e-100 and at most 1e100, got"),
+        ({"bounds": None, "sigma": 1e200}, ValueError, "at least 1e-100 and at most 1e100, got"),
+        ({"bounds": (0, 1e-200)}, ValueError, "at least 2e-100 apart, got 0 and 1e-200."),
+        ({"bounds": (0, 1e200)}, ValueError, "between -1e100 and 1e100"),
         ({"bounds": None, "sigma": "1"}, TypeError, "sigma must be a number, got '1'."),
         ({"policy": BERNOULLI, "bounds": (0, 2)}, ValueError, "give bounds=(0, 1)."),
         ({"rng": -1}, ValueError, "rng must be at least 0, got -1."),
@@ -726,6 +730,27 @@ def test_mistakes_on_the_way_change_nothing():
     with pytest.raises(ValueError, match="arm 'b' has no open ask that could be cancelled"):
         bandit.cancel("b")
     assert bandit.to_dict() == before
+
+
+def test_rules_cannot_be_changed_behind_its_back():
+    bandit = Bandit("ab", "ucb", 100, bounds=(0, 1), rng=7)
+    bandit.ask()
+    before = bandit.to_dict()
+    for name in "policy bounds sigma minimize strict seed horizon arms retired rounds".split():
+        old = getattr(bandit, name)
+        with pytest.raises(AttributeError, match=rf"^{name} of a bandit cannot be set; [^\n]+\.$"):
+            setattr(bandit, name, old)
+        with pytest.raises(AttributeError):
+            delattr(bandit, name)
+    with pytest.raises(AttributeError):
+        bandit.nonsense = 1
+    assert bandit.to_dict() == before
+
+
+def test_saving_into_no_folder_names_it(tmp_path):
+    bandit = Bandit("ab", "ucb", 100, sigma=1)
+    with pytest.raises(FileNotFoundError, match=r"the folder does not exist: '.*nodir'"):
+        bandit.save(tmp_path / "nodir" / "x")
 
 
 # Summary

@@ -16,13 +16,13 @@ import pytest
 
 import ocucb
 from ocucb.blocks import Block
-from ocucb.conduct import Job
 from ocucb.paper import claims, panels, reproduce, select
-from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Number, judge
+from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
+from ocucb.paper.measure import Means, Point, measure, tasks_of
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.progress import Display
-from ocucb.paper.run import Means, Point, measure, tasks_of
+from ocucb.scheduler import Job
 from ocucb.store import Store
 from test_cli import run
 from test_reference import ROWS
@@ -315,7 +315,7 @@ def test_the_worst_of_many_needs_a_wider_margin():
     rng = np.random.default_rng(1)
     wrong = 0
     for draws in rng.normal(1.0, 0.1, (400, 100)):
-        test = claims.Test("", tuple(Number(x, 0.1) for x in draws), 1.0, True)
+        test = claims.Criterion("", tuple(Estimate(x, 0.1) for x in draws), 1.0, True)
         wrong += test.verdict == FAILS
         assert test.verdict != HOLDS
     assert wrong <= 25
@@ -329,7 +329,7 @@ def test_errors_of_deviations_allow_for_what_is_rare():
     """
     import numpy as np
 
-    from ocucb.paper.run import _deviation_error
+    from ocucb.paper.measure import _deviation_error
     from ocucb.results import Moments
 
     sample = ocucb.simulate("ocucb", ocucb.gap(2, 0.3), 10_000, 65_536, rng=1)[0].sample
@@ -347,10 +347,10 @@ def test_errors_of_ratios():
 
     rng = np.random.default_rng(1)
     draws = rng.normal(5, 0.1, 10_000) / rng.normal(4, 0.1, 10_000)
-    ratio = Number(5, 0.1) / Number(4, 0.1)
+    ratio = Estimate(5, 0.1) / Estimate(4, 0.1)
     assert ratio.value == pytest.approx(draws.mean(), rel=0.01)
     assert ratio.error == pytest.approx(draws.std(), rel=0.03)
-    assert (Number(5, 0.3) - Number(4, 0.4)).error == pytest.approx(0.5)
+    assert (Estimate(5, 0.3) - Estimate(4, 0.4)).error == pytest.approx(0.5)
 
 
 def test_time_left_counts_only_what_is_played():
@@ -432,7 +432,7 @@ def thinned(moss_constant=2.0):
 
 def test_the_page_in_a_browser(browser, tmp_path, monkeypatch):
     """A page with every figure on it, of two runs for each point: on a desk, a phone, in print."""
-    monkeypatch.setattr(sys.modules["ocucb.paper.reproduce"], "panels", thinned)
+    monkeypatch.setattr(sys.modules["ocucb.paper.reproduction"], "panels", thinned)
     reproduce([], tmp_path, runs=2, progress=False)
     page = tmp_path / "index.html"
     for width, height in ((1280, 900), (390, 844)):

@@ -57,6 +57,7 @@ def play_kernel(policy, problem, horizon, key, first, runs):
         first,
         regret,
         pulls,
+        np.zeros(1, dtype=np.bool_),
     )
     return regret, pulls
 
@@ -145,7 +146,7 @@ def test_ties_are_broken_evenly():
 
 
 def test_user_policy_runs_on_the_engine_like_ours():
-    @ocucb.index_policy(waiting_arms="fall", concave=True)
+    @ocucb.index_policy(unplayed_index="nonincreasing", concave=True)
     def mine(pulls, t, horizon, arms, alpha=3.0, psi=2.0):
         return sqrt(alpha / pulls * log(psi * horizon / t))
 
@@ -165,7 +166,7 @@ def test_user_policy_runs_on_the_engine_like_ours():
 def test_user_policy_from_a_cell_without_a_module():
     cell = """
 import ocucb
-@ocucb.index_policy(waiting_arms="still")
+@ocucb.index_policy(unplayed_index="constant")
 def mine(pulls, t, horizon, arms, width=1.0):
     return width / pulls
 result = ocucb.simulate(mine, ocucb.gap(), 100, 10, rng=1)
@@ -194,7 +195,7 @@ def test_user_choice_and_sampling_policies():
 
 
 def test_user_policy_that_fails_says_so():
-    @ocucb.index_policy(waiting_arms="fall")
+    @ocucb.index_policy(unplayed_index="nonincreasing")
     def undefined(pulls, t, horizon, arms):
         return nan if t > 50 else 1.0 / pulls
 

@@ -116,8 +116,8 @@ def test_custom_rewards():
         (lambda: problems.moss_failure(1), ValueError, "at least 2, got 1"),
         (lambda: parse_problem("nope:K=2"), ValueError, "unknown problem 'nope'"),
         (lambda: parse_problem("gap:K=2,width=1"), ValueError, "has no 'width'; it has K, gap"),
-        (lambda: ocucb.custom_rewards(3, [0], sigma=1), TypeError, "must be a function"),
-        (lambda: ocucb.custom_rewards(abs, [0], sigma=1), TypeError, "must be a function"),
+        (lambda: ocucb.custom_rewards(3, [0], sigma=1), TypeError, "must be a plain function"),
+        (lambda: ocucb.custom_rewards(abs, [0], sigma=1), TypeError, "must be a plain function"),
     ],
 )
 def test_wrong_problems(call, error, words):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
+import math
+import multiprocessing
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -59,6 +64,17 @@ def test_lookup(result):
     assert len(result) == 3
     with pytest.raises(KeyError, match="no policy 'thompson'"):
         result["thompson"]
+
+
+def test_lookup_never_guesses():
+    policies = ["ocucb", "ocucb:alpha=2", "ucb", "ucb"]
+    result = ocucb.simulate(policies, ocucb.gap(), 20, 4, rng=1)
+    assert result["OCUCB"] is result["ocucb:alpha=3,psi=2"] is result[0]
+    assert result["OCUCB(alpha=2)"] is result["ocucb:alpha=2,psi=2"] is result[1]
+    for name, first in (("ocucb", "ocucb:alpha=3,psi=2"), ("UCB", "ucb:constant=2")):
+        with pytest.raises(KeyError, match="use the full name or the position") as caught:
+            result[name]
+        assert f"'{first}', '" in str(caught.value)
 
 
 def test_one_run_has_no_error_bar():
@@ -150,6 +166,123 @@ def test_links_permissions_and_devices(result, tmp_path, capfd):
     assert pipe.is_fifo()
 
 
+DRAFT = """
+import sys
+from ocucb._files import replacing
+with replacing(sys.argv[1]) as file:
+    file.write("half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def writer(path) -> subprocess.Popen[str]:
+    """A process in the middle of writing a file; it goes on when its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRAFT, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def drafts(folder) -> set[str]:
+    return {name for name in os.listdir(folder) if name.startswith(".ocucb-")}
+
+
+def test_what_killed_processes_left_is_removed_and_nothing_else(result, tmp_path):
+    killed = [writer(tmp_path / "a.csv"), writer(tmp_path / "b.csv")]
+    for process in killed:
+        process.kill()
+        process.communicate(timeout=60)
+    left = drafts(tmp_path)
+    assert len(left) == 2
+    alive = writer(tmp_path / "c.csv")
+    try:
+        (living,) = drafts(tmp_path) - left
+        foreign = [tmp_path / ".ocucb-notes", tmp_path / f".ocucb-{'0' * 16}"]
+        foreign[0].touch()
+        foreign[1].symlink_to(tmp_path / "nowhere")
+        result.to_csv(tmp_path / "d.csv")
+        assert drafts(tmp_path) == {living, *(path.name for path in foreign)}
+        alive.communicate(timeout=60)
+    finally:
+        alive.kill()
+    assert alive.returncode == 0
+    assert (tmp_path / "c.csv").read_text() == "half"
+    assert drafts(tmp_path) == {path.name for path in foreign}
+
+
+def test_processes_that_save_at_once_leave_each_other_alone(tmp_path, monkeypatch):
+    """Each removes what it takes for left behind, a thousand times."""
+    from ocucb._files import replacing
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # the disk is not what is tested
+
+    def save_often(name):
+        for i in range(1000):
+            with replacing(tmp_path / ("shared" if i % 2 else name)) as file:
+                file.write(f"{i}\n" * 100)
+
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=save_often, args=(f"own{i}",)) for i in range(4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0] * 4
+    assert sorted(os.listdir(tmp_path)) == ["own0", "own1", "own2", "own3", "shared"]
+    for path in tmp_path.iterdir():
+        assert len(path.read_text().splitlines()) == 100
+
+
+def test_a_draft_that_is_taken_for_left_behind_is_made_anew(tmp_path, monkeypatch):
+    """Another process may sweep between the making of a draft and its locking."""
+    from ocucb import _files
+
+    lock, swept = _files.fcntl.flock, []
+
+    def late(descriptor, how):
+        if not swept:
+            (name,) = drafts(tmp_path)
+            os.unlink(tmp_path / name)
+            swept.append(name)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(_files.fcntl, "flock", late)
+    with _files.replacing(tmp_path / "file") as file:
+        file.write("whole")
+    assert swept
+    assert (tmp_path / "file").read_text() == "whole"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_saving_into_no_folder_says_so(result, tmp_path):
+    (tmp_path / "folder.png").mkdir()
+    for save in (result.save, result.to_csv, result.plot):
+        with pytest.raises(FileNotFoundError, match=r"the folder does not exist: '.*nodir'"):
+            save(tmp_path / "nodir" / "file.png")
+        with pytest.raises(IsADirectoryError, match="it is a folder"):
+            save(tmp_path / "folder.png")
+
+
+def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, monkeypatch):
+    path = tmp_path / "figure.svg"
+    path.write_text("old")
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        result.plot(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["figure.svg"]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -158,7 +291,10 @@ def test_links_permissions_and_devices(result, tmp_path, capfd):
         ("\x00\xff", "is not a simulation"),
         ('{"format": "other"}', "is not a simulation"),
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
+        ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
         ('{"format": "ocucb-simulation", "format_version": 1}', "is damaged"),
+        ("[" * 10**5, "is not a simulation"),
+        ("9" * 10**4, "is not a simulation"),
     ],
 )
 def test_files_that_are_not_ours(content, words, tmp_path):
@@ -167,6 +303,88 @@ def test_files_that_are_not_ours(content, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         ocucb.SimulationResult.load(path)
     assert path.read_text() == content
+
+
+WRONG = [
+    None,
+    True,
+    -1,
+    2.5,
+    1e999,
+    math.nan,
+    10**400,
+    "text",
+    "",
+    {},
+    [],
+    [[]],
+    [None],
+    [True],
+    ["1"],
+    [math.nan],
+    [10**400],
+]
+
+
+def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
+    """Every key is removed, and set to everything that it must not be."""
+    path = tmp_path / "result.json"
+    result.save(path)
+    document = json.loads(path.read_text())
+    right = dict.fromkeys(("problem", "noise", "version", "policy", "label", "engine"), str)
+    right |= {"sigma": float, "seconds": float, "seed": int}
+    tried = 0
+    for find in (lambda whole: whole, lambda whole: whole["policies"][1]):
+        for key in sorted(find(document).keys() - {"format", "format_version"}):
+            for wrong in [..., *WRONG]:
+                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400):
+                    continue
+                changed = copy.deepcopy(document)
+                if wrong is ...:
+                    del find(changed)[key]
+                else:
+                    find(changed)[key] = wrong
+                path.write_text(json.dumps(changed))
+                with pytest.raises(ValueError, match=rf"^{path} is damaged: '{key}' [^\n]+\.$"):
+                    ocucb.SimulationResult.load(path)
+                tried += 1
+    assert tried > 280
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (lambda one: one["checkpoints"].reverse(), "checkpoints"),
+        (lambda one: one["checkpoints"].insert(0, 0), "checkpoints"),
+        (lambda one: one["checkpoints"].pop(), "checkpoints"),
+        (lambda one: one["checkpoints"].__setitem__(0, 1.0), "checkpoints"),
+        (lambda one: one.update(horizon=501), "checkpoints"),
+        (lambda one: one["regret"].pop(), "regret"),
+        (lambda one: one["regret"].__setitem__(0, math.inf), "regret"),
+        (lambda one: one["stderr"].append(None), "stderr"),
+        (lambda one: one["stderr"].__setitem__(0, -1.0), "stderr"),
+        (lambda one: one["pulls"].append(0.0), "pulls"),
+        (lambda one: one["sample"].clear(), "sample"),
+        (lambda one: one.update(runs=299), "sample"),
+        (lambda one: one["sample"].__setitem__(7, "0"), "sample"),
+    ],
+)
+def test_parts_that_do_not_fit_together(result, tmp_path, change, key):
+    path = tmp_path / "result.json"
+    result.save(path)
+    document = json.loads(path.read_text())
+    change(document["policies"][2])
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=rf"is damaged: '{key}' must be [^\n]+\.$"):
+        ocucb.SimulationResult.load(path)
+
+
+def test_unknown_error_bars_are_kept(tmp_path):
+    single = ocucb.simulate("ucb", ocucb.gap(), 50, 1, rng=2**70)
+    single.save(tmp_path / "single.json")
+    back = ocucb.SimulationResult.load(tmp_path / "single.json")
+    assert np.isnan(back[0].stderr).all()
+    assert back.seed == 2**70
 
 
 def test_plot(result, tmp_path):

@@ -23,7 +23,7 @@ from scipy import stats
 import ocucb
 from ocucb import engine, problems
 from ocucb._compile import compiled, specialise
-from ocucb.engine import engine_for, kernel_of, skip, thin
+from ocucb.engine import engine_for, kernel_of, skip, skip_thompson
 from ocucb.policies import parse_policy
 from ocucb.random import normal
 
@@ -78,6 +78,7 @@ def play(policy: ocucb.Policy, case: Case, kernel, seed: int) -> tuple[np.ndarra
         0,
         regret,
         pulls,
+        np.zeros(1, dtype=np.bool_),
     )
     assert (pulls.sum(axis=1) == case.horizon).all()
     assert regret[:, -1] == pytest.approx(pulls @ problem.gaps, rel=1e-9, abs=1e-9)
@@ -136,23 +137,23 @@ def test_same_distribution(text, name):
     assert_same(kernel_of(policy.family, case.problem.noise, "skip"), policy, case)
 
 
-@ocucb.index_policy(waiting_arms="fall")
+@ocucb.index_policy(unplayed_index="nonincreasing")
 def steep(pulls, t, horizon, arms):
     """Not concave times pulls: it must do with the looser line."""
     return 3.0 * exp(-pulls / 20.0) + sqrt(log(2.0 * horizon / t)) / pulls
 
 
-@ocucb.index_policy(waiting_arms="rise")
+@ocucb.index_policy(unplayed_index="nondecreasing")
 def steep_rising(pulls, t, horizon, arms):
     return (1.0 + log(t)) / pulls
 
 
-@ocucb.index_policy(waiting_arms="still")
+@ocucb.index_policy(unplayed_index="constant")
 def standing(pulls, t, horizon, arms, width=2.0):
     return width / sqrt(pulls)
 
 
-@ocucb.sampling_policy(waiting_arms="still")
+@ocucb.sampling_policy(unplayed_index="constant")
 def wide(pulls, t, horizon, arms):
     return 2.0 / sqrt(pulls)
 
@@ -171,18 +172,18 @@ def _forgets_to_survive(height, drift, scale, span, rewards):
 
 @compiled
 def _meets_late(height, drift, scale, before, rewards):
-    return 2.0 * skip.meeting(height, drift, scale, 0.5 * before, rewards)
+    return 2.0 * skip.hitting_time(height, drift, scale, 0.5 * before, rewards)
 
 
 @compiled
 def _half_the_tail(z):
-    return 0.5 * thin.tail_bound(z)
+    return 0.5 * skip_thompson.tail_bound(z)
 
 
 def broken(family: ocucb.PolicyFamily, **parts):
     """Return a skip kernel whose leaders are followed with a wrong part."""
     template, functions = engine._skip_kernel(family, problems.GAUSSIAN)
-    lead = thin.lead if family.kind == "sampling" else skip.lead_on
+    lead = skip_thompson.lead if family.kind == "sampling" else skip.play_leader
     functions["lead"] = specialise(lead, functions | parts)
     return specialise(template, functions)
 
@@ -190,9 +191,9 @@ def broken(family: ocucb.PolicyFamily, **parts):
 @pytest.mark.parametrize(
     ("text", "horizon", "parts"),
     [
-        ("ocucb", 4000, {"meeting": _meets_late}),
-        ("moss", 1000, {"survivor": _forgets_to_survive}),
-        ("ucb", 4000, {"meeting": _meets_late}),
+        ("ocucb", 4000, {"hitting_time": _meets_late}),
+        ("moss", 1000, {"endpoint_given_no_hit": _forgets_to_survive}),
+        ("ucb", 4000, {"hitting_time": _meets_late}),
         ("thompson", 4000, {"tail_bound": _half_the_tail}),
     ],
     ids=["late", "MOSS, survivors", "UCB, late", "half the candidates"],
@@ -209,7 +210,7 @@ def test_a_broken_bound_is_caught(text, horizon, parts):
 def without_leaps(family: ocucb.PolicyFamily):
     template, functions = engine._skip_kernel(family, problems.GAUSSIAN)
     functions["LEAP"] = 1e18
-    functions["lead"] = specialise(skip.lead_on, functions)
+    functions["lead"] = specialise(skip.play_leader, functions)
     return specialise(template, functions)
 
 
@@ -234,7 +235,7 @@ def test_what_cannot_be_skipped_runs_step_by_step():
     for policy, problem, words in (
         ("ocucb", coins, "needs Gaussian rewards, and these are bernoulli"),
         ("improved-ucb", ocucb.gap(), "only index and sampling policies"),
-        (silent, ocucb.gap(), "does not declare what waiting arms do"),
+        (silent, ocucb.gap(), "does not declare how the index of an unplayed arm moves"),
     ):
         with pytest.warns(UserWarning, match=words):
             assert ocucb.simulate(policy, problem, 50, 5, rng=1, engine="skip")[0].engine == "step"

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -13,6 +14,9 @@ import subprocess
 import sys
 import time
 import types
+import warnings
+import zlib
+from contextlib import suppress
 from math import log, sqrt
 from pathlib import Path
 
@@ -25,7 +29,7 @@ import ocucb
 from ocucb import blocks, engine
 from ocucb.blocks import Specification
 from ocucb.cli import app
-from ocucb.store import Store, StoreError
+from ocucb.store import Store, StoreError, _place
 from test_simulation import same
 
 DATA = Path(__file__).parent / "data" / "numerics.json"
@@ -52,9 +56,9 @@ def played(monkeypatch):
     seen = []
     original = Specification.play
 
-    def play(self, first, runs):
+    def play(self, first, runs, *rest):
         seen.append((first, runs))
-        return original(self, first, runs)
+        return original(self, first, runs, *rest)
 
     monkeypatch.setattr(Specification, "play", play)
     return seen
@@ -189,8 +193,10 @@ def test_what_cannot_be_told_apart_is_refused(tmp_path):
     class Strange:
         pass
 
+    policy = policy_using(Strange(), "thing.x")
     with pytest.raises(ValueError, match="cannot be told from another version of it"):
-        _ = specification(policy=policy_using(Strange(), "thing.x")).identity
+        ocucb.simulate(policy, PROBLEM, 100, 10, store=tmp_path / "results.db")
+    assert not (tmp_path / "results.db").exists()
 
 
 def test_identity_covers_nothing_else():
@@ -421,8 +427,13 @@ def test_a_damaged_block_is_played_again(tmp_path, played):
     with sqlite3.connect(path) as database:
         database.execute("update blocks set moments = zeroblob(length(moments)) where first = 128")
     database.close()
-    with Store(path) as store:
+    shown = "a block of OCUCB on gap:K=2,gap=0.3 is damaged, so 128 of its 1,024 runs are shown"
+    with Store(path) as store, pytest.warns(UserWarning, match=f"results.db: {shown}"):
         assert [one.result.runs for one in store.contents()] == [128]
+    told = command("results", path)
+    assert told.exit_code == 0
+    assert told.stderr == f"Note: {path}: {shown}; simulate again to have them all.\n"
+    assert " 128 " in told.stdout
     del played[:]
     with pytest.warns(UserWarning, match="a block of OCUCB is damaged and is played again"):
         healed = ocucb.simulate(**CALL, runs=1024, store=path)
@@ -440,14 +451,14 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
     path = tmp_path / "results.db"
     with Store(path) as store:
         first, second = specification(), specification(policy=ocucb.UCB())
-        store._waiting = [(first, blocks.play_here(first, 0, 64))]
+        store._waiting = [(first, blocks.run_blocks(first, [(0, 64)])[0])]
         with monkeypatch.context() as change:
             change.setattr("ocucb.store._packed", lambda moments: 1 / 0)
             store._number(first)  # as if the interrupt had come after this
             with pytest.raises(ZeroDivisionError):
                 store.flush()
         other = Store(path)
-        other.add(second, blocks.play_here(second, 0, 64))
+        other.add(second, blocks.run_blocks(second, [(0, 64)])[0])
         other.flush()
         store.flush()
         other._database.close()
@@ -468,8 +479,111 @@ def test_a_block_cannot_stand_for_another(tmp_path):
         database.execute("update blocks set moments = ? where simulation = 1", (b,))
         database.execute("update blocks set moments = ? where simulation = 2", (a,))
     database.close()
-    with Store(path) as store:
+    shown = "a block of (UCB|MOSS) on .* is damaged, so 0 of its 64 runs are shown"
+    with Store(path) as store, pytest.warns(UserWarning, match=shown):
         assert store.contents() == []
+
+
+def with_checksum(content: bytes):
+    """A block of which only the content is wrong."""
+
+    def harm(database):
+        (identity,) = database.execute("select identity from simulations").fetchone()
+        database.execute(
+            "update blocks set moments = ?, checksum = ? where first = 64",
+            (content, zlib.crc32(content, _place(identity, 64, 64))),
+        )
+
+    harm.__name__ = f"{len(content)} bytes with their checksum"
+    return harm
+
+
+def name_of(harm) -> str:
+    return harm if isinstance(harm, str) else harm.__name__
+
+
+ODD = [
+    "update simulations set checkpoints = x'0102030405'",
+    "update simulations set checkpoints = x''",
+    "update simulations set checkpoints = 'text'",
+    "update simulations set checkpoints = zeroblob(length(checkpoints))",
+    "update simulations set means = x'00'",
+    "update simulations set means = 7",
+    "update simulations set seed = 'one'",
+    "update simulations set seed = '-1'",
+    "update simulations set seed = x'31'",
+    "update simulations set seed = '1' || char(0)",
+    "update simulations set horizon = 'many'",
+    "update simulations set horizon = 0",
+    "update simulations set horizon = 1999",
+    "update simulations set sigma = 'wide'",
+    "update simulations set sigma = 9e999",
+    "update simulations set policy = x'ff'",
+    "update simulations set label = x'ff'",
+    "update blocks set runs = -5 where first = 64",
+    "update blocks set runs = 'all' where first = 64",
+    "update blocks set first = -64 where first = 64",
+    "update blocks set first = 'early' where first = 64",
+    "update blocks set moments = 'text' where first = 64",
+    "update blocks set checksum = 'right' where first = 64",
+    "update blocks set seconds = 'few' where first = 64",
+    "update blocks set seconds = -1.0 where first = 64",
+    "update blocks set finished = 'today' where first = 64",
+    "update blocks set finished = 9e999 where first = 64",
+    "drop table blocks",
+    "alter table simulations drop column seed",
+    with_checksum(b""),
+    with_checksum(b"no zlib data"),
+    with_checksum(zlib.compress(b"odd")),
+    with_checksum(zlib.compress(b"\0" * 8 * 1000)),
+]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sound") / "results.db"
+    ocucb.simulate(**CALL, runs=512, store=path)
+    return path
+
+
+def tampered(sound, folder, harm) -> Path:
+    path = folder / "results.db"
+    shutil.copy(sound, path)
+    with sqlite3.connect(path) as database:
+        database.execute(harm) if isinstance(harm, str) else harm(database)
+    database.close()
+    return path
+
+
+@pytest.mark.parametrize("harm", ODD, ids=name_of)
+def test_rows_that_ocucb_did_not_write_are_one_sentence(harm, sound, tmp_path, played):
+    path = tampered(sound, tmp_path, harm)
+    before = path.read_bytes()
+    words = rf"^{path} is damaged \([^\n]+\); it was left alone: [^\n]+$"
+    with pytest.raises(StoreError, match=words), Store(path, read_only=True) as store:
+        store.contents()
+    with pytest.raises(StoreError, match=words):
+        ocucb.simulate(**CALL, runs=512, store=path)
+    assert not played
+    told = command("results", path)
+    assert told.exit_code == 1
+    assert told.stdout == ""
+    assert re.fullmatch(rf"Error: {path} is damaged [^\n]+\n", told.stderr)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("harm", ODD, ids=name_of)
+def test_rows_of_files_too_large_to_look_through(harm, sound, tmp_path, monkeypatch):
+    """What is not found at once is found when it is read, or does no harm."""
+    path = tampered(sound, tmp_path, harm)
+    monkeypatch.setattr("ocucb.store._CHECKED", 0)
+    with suppress(StoreError), Store(path, read_only=True) as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store.contents()
+    with suppress(StoreError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = ocucb.simulate(**CALL, runs=512, store=path)
+        assert same(again, ocucb.simulate(**CALL, runs=512))
 
 
 def test_a_killed_store_says_what_it_is(tmp_path):
@@ -478,7 +592,7 @@ def test_a_killed_store_says_what_it_is(tmp_path):
 
     def write_and_die():
         store = Store(path)
-        store.add(specification(), blocks.play_here(specification(), 0, 64))
+        store.add(specification(), blocks.run_blocks(specification(), [(0, 64)])[0])
         store.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -495,7 +609,7 @@ def test_a_killed_store_says_what_it_is(tmp_path):
 def test_removed_while_running(tmp_path):
     path = tmp_path / "results.db"
     store = Store(path)
-    store.add(specification(), blocks.play_here(specification(), 0, 64))
+    store.add(specification(), blocks.run_blocks(specification(), [(0, 64)])[0])
     path.unlink()
     with pytest.raises(StoreError, match="was removed in the meantime"):
         store.flush()

@@ -16,8 +16,8 @@ import pytest
 import ocucb
 from ocucb import blocks
 from ocucb.blocks import Specification
-from ocucb.conduct import FEWEST_RUNS, Job, conduct
 from ocucb.progress import precision_note
+from ocucb.scheduler import FEWEST_RUNS, Job, run_jobs
 from test_cli import run
 from test_simulation import same
 
@@ -49,7 +49,7 @@ class Scrambled:
             future.set_result(pickle.loads(pickle.dumps(function(*arguments))))
 
 
-@ocucb.index_policy(waiting_arms="fall")
+@ocucb.index_policy(unplayed_index="nonincreasing")
 def mine(pulls, t, horizon, arms, constant=3.0):
     return sqrt(constant / pulls * log(2.0 * horizon / t))
 
@@ -105,7 +105,7 @@ def test_workers_with_another_version(monkeypatch):
     blocks._RECEIVED.clear()
     monkeypatch.setattr(blocks, "NUMERICS", -1)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
-        blocks.play_there(package, [(0, 10)])
+        blocks.run_blocks_remotely(package, [(0, 10)])
 
 
 def test_a_broken_pool_says_so(tmp_path):
@@ -207,9 +207,9 @@ def test_precision_plays_little_more_than_it_needs(workers, monkeypatch):
     begun = []
     original = Specification.play
 
-    def play(self, first, runs):
+    def play(self, first, runs, *rest):
         begun.append(runs)
-        return original(self, first, runs)
+        return original(self, first, runs, *rest)
 
     monkeypatch.setattr(Specification, "play", play)
     with ThreadPoolExecutor(2) as executor:
@@ -249,7 +249,7 @@ def jobs_after(runs, policy, horizon, seeds, precision):
         Specification(policy, ocucb.gap(2, 0.5), horizon, np.array([horizon]), seed, "skip")
         for seed in seeds
     ]
-    done = list(conduct([Job(one, runs) for one in spec], threads=2))
+    done = list(run_jobs([Job(one, runs) for one in spec], threads=2))
     for job in done:
         job.runs, job.precision = 10**9, precision
     return done
@@ -263,7 +263,7 @@ def test_estimates_of_runs_needed_are_honest_about_tails():
     """
     for policy, width in ((ocucb.UCB(constant=8), 1.0), (ocucb.OCUCB(alpha=1), 1.8)):
         (truth,) = jobs_after(100_000, policy, 2000, [1], 0.002)
-        needed = 100_000 * (truth.bar / (0.002 * float(truth.merged.mean[-1]))) ** 2
+        needed = 100_000 * (truth.half_width / (0.002 * float(truth.merged.mean[-1]))) ** 2
         ranges = [job.runs_needed() for job in jobs_after(4000, policy, 2000, range(2, 62), 0.002)]
         assert sum(low <= needed <= high for low, high in ranges) >= 48
         assert np.median([high / low for low, high in ranges]) > width

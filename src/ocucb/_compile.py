@@ -1,31 +1,45 @@
-"""How kernels are compiled and where compiled code is kept: every numba option lives here.
+"""How kernels are compiled: every numba option lives here.
 
 A kernel is written once, as a plain function that calls names such as ``bonus`` or ``draw``
 which its module only declares. `specialise` makes a copy of it in which these names are a
 policy's formula and a problem's noise, and compiles the copy: a user's own formula is built into
 the loop just like one of ours.
+
+Names are the point of it. numba calls machine code by a function's name, a counter that starts
+anew in every process, and types. Code from another process's cache may so have the name of
+different code in this one, and the linker silently takes one for the other (numba's issues 5128,
+10128 and 10486). So a copy's name covers everything that was bound into it, down to the last
+helper: equal names mean equal code. A user's function gets a name that is never used again.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
-import platform
+import threading
+import weakref
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType
 from typing import Any, TypeVar
 
-import llvmlite.binding
 import numba
 from numba.core.errors import NumbaError
 
+from ._code_cache import CodeCache
+
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 # nogil: blocks of runs share the cores as threads. The numpy error model drops Python's test for
 # division by zero from inner loops; the mathematics never divides by zero.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_OPTIONS}
+# Nobody has checked the places that a user's function reads and writes.
+USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_INLINED}
+
+# Functions that are a user's or contain one: they are not kept on disk.
+_USERS: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def compiled(function: F) -> F:
@@ -38,32 +52,19 @@ def inlined(function: F) -> F:
 
     Left to itself the compiler may call it instead, which costs a normal number 6 ns on top of 2.
     """
-    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.jit(**_INLINED)(function)  # type: ignore[no-any-return]
 
 
-@functools.cache
-def _fingerprint() -> str:
-    """Name of everything that compiled code depends on: our sources, numba, the processor.
-
-    numba checks only the file that holds the kernel itself, and may mix up two versions that are
-    saved at the same time under one name (its issue 4807); with this in the name, one file
-    only ever holds one thing.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    processor = llvmlite.binding.get_host_cpu_name()
-    features = llvmlite.binding.get_host_cpu_features().flatten()
-    digest.update(f"{numba.__version__} {platform.machine()} {processor} {features}".encode())
-    return digest.hexdigest()[:16]
+def mark_as_users(function: Callable[..., Any]) -> None:
+    """Note that a function is a user's; its name must be one that is never used again."""
+    _USERS.add(function)
 
 
 def specialise(
     template: Callable[..., Any],
-    functions: dict[str, Callable[..., Any]],
+    functions: dict[str, Any],
     *,
     inline: bool = False,
-    name: str = "",
     keep: bool = False,
 ) -> Callable[..., Any]:
     """Compile a copy of `template` with `functions` put in place of the names that it declares.
@@ -73,35 +74,50 @@ def specialise(
     template : function
         A kernel, or a part of one, whose module declares the names to be filled in.
     functions : dict
-        Compiled functions by the name under which the template calls them.
+        Compiled functions and constants by the name under which the template uses them; those
+        that it does not use do no harm.
     inline : bool
         Make the copy a part of every loop that calls it (see `inlined`).
-    name : str
-        What distinguishes this copy on disk, for example ``"ocucb-gaussian"``.
     keep : bool
-        Keep the compiled code on disk for the next process. Only where all of `functions` are
-        part of this package: of any other nobody knows when it changes.
+        Keep the compiled code on disk for the next process, unless some of it is a user's.
 
     Returns
     -------
     function
-        The compiled copy. Where it is kept it must always be called with the same types.
+        The compiled copy.
     """
     assert isinstance(template, FunctionType)
-    copy = FunctionType(template.__code__, {**template.__globals__, **functions})
+    bound = {name: functions[name] for name in template.__code__.co_names if name in functions}
+    copy = FunctionType(template.__code__, {**template.__globals__, **bound})
     copy.__module__ = template.__module__
-    copy.__qualname__ = f"{template.__name__}-{name}-{_fingerprint()}"
+    facts = [f"{name}={_identity(value)}" for name, value in sorted(bound.items())]
+    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]
+    copy.__qualname__ = f"{template.__name__}-{digest}"
+    if any(getattr(value, "py_func", None) in _USERS for value in bound.values()):
+        mark_as_users(copy)
+        keep = False
     if inline:
         return inlined(copy)
+    kernel = compiled(copy)
     if keep:
-        try:
-            return numba.njit(cache=True, **_OPTIONS)(copy)  # type: ignore[no-any-return]
-        except RuntimeError:  # there is no folder that we may write to: compile every time
-            pass
-    return compiled(copy)
+        kernel._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")  # type: ignore[attr-defined]
+    return kernel
 
 
-def direct(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+def _identity(value: Any) -> str:
+    """Return a text that two things share only if they are the same code or the same constant."""
+    function = getattr(value, "py_func", None)
+    if function is None:
+        assert isinstance(value, bool | int | float), f"{value!r} cannot be bound into a kernel"
+        return repr(value)
+    # Within one version of the package, which the cache keeps apart from others, a function that
+    # stands at the top level of a module is known by its name.
+    name: str = function.__qualname__
+    assert "<" not in name or function in _USERS, f"{name} has no name of its own"
+    return f"{function.__module__}.{name}"
+
+
+def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
     """Return the machine code with which a compiled kernel answered a call with such arguments.
 
     It does not look at the types of its arguments again, which takes a third of a microsecond:
@@ -111,8 +127,25 @@ def direct(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
     return kernel.overloads[types].entry_point  # type: ignore[attr-defined, no-any-return]
 
 
-def complaint(error: NumbaError) -> str:
-    """Return the line of numba's error that says what is wrong."""
+def interruptible(work: Callable[[], T]) -> T:
+    """Do work that compiles in another thread, and wait for it.
+
+    Ctrl-C is raised in the main thread. Inside the compiler it may fall into a callback, where
+    Python reports and drops it; here it ends the wait at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    helper = ThreadPoolExecutor(1)
+    try:
+        return helper.submit(work).result()
+    finally:
+        helper.shutdown(wait=False, cancel_futures=True)
+
+
+def numba_message(error: NumbaError) -> str:
+    """Return what is wrong, in one line, from numba's error."""
+    if "readonly" in str(error):
+        return "it writes into an array that it may only read (memory is there to be written to)."
     told = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in told if not line.startswith("Failed in")), "")
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -24,8 +23,9 @@ import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from . import __version__
-from ._compile import complaint
-from .engine import NUMERICS, block_runs, is_ours, kernel_of
+from ._compile import numba_message
+from .engine import NUMERICS, block_runs, kernel_of
+from .engine.step import Flags
 from .policies import Policy
 from .problems import Problem
 from .results import SAMPLE_SIZE, Moments
@@ -60,26 +60,45 @@ class Specification:
         return Specification, mine
 
     @cached_property
+    def _game(self) -> tuple[object, ...]:
+        """What a run depends on besides the seed and its number, for streams and stores alike."""
+        policy, problem = self.policy, self.problem
+        who = policy.name if policy.is_ours else policy.identity(self._arguments)
+        return (who, problem.identity, problem.sigma, self.horizon, self.engine)
+
+    @cached_property
     def identity(self) -> str:
         """A name for everything that changes the numbers, and nothing else."""
-        family = self.policy.family
-        facts: list[object] = [
+        who, problem, _, horizon, engine = self._game
+        sampler = self.problem.noise.sample
+        facts = [  # in an order that stores depend on
             f"numerics {NUMERICS}",
-            self.policy.name,
-            self.problem.identity,
+            who,
+            problem,
             self.problem.sigma.hex(),
-            self.horizon,
+            horizon,
             self.checkpoints.tolist(),
             self.seed,
-            self.engine,
+            engine,
             self._largest,
-            _meaning(self.problem.noise.draw),
+            f"{sampler.__module__}.{sampler.__qualname__}",
         ]
-        if not is_ours(family.function):
-            facts += [family.kind, family.waiting_arms, family.concave]
-            functions = (family.function, family.cut, family.memory, family.table)
-            facts += [_meaning(one) for one in functions if one is not None]
         return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
+
+    def check(self) -> None:
+        """Refuse a user's functions that no longer mean what they meant when first used."""
+        self.policy.family.code.check(self.policy.label)
+        self.problem.noise.code.check(f"the sampler {self.problem.noise.name}")
+
+    def check_identity(self) -> None:
+        """Refuse what a store could not tell from another version of it."""
+        for code in (self.policy.family.code, self.problem.noise.code):
+            if code.unknown is not None:
+                raise ValueError(
+                    f"{code.unknown!r} cannot be told from another version of it, which a store "
+                    "must: use plain functions, numbers and arrays in a formula, or do without "
+                    "the store."
+                )
 
     @cached_property
     def _largest(self) -> int:
@@ -107,19 +126,31 @@ class Specification:
         eighth = 1 << max(0, (first >> 3).bit_length() - 1)
         return min(max(_SMALLEST, eighth), self._largest)
 
-    def play(self, first: int, runs: int) -> Moments:
-        """Play some runs; of the very first ones the final regret is kept one by one."""
-        regret, pulls = self._outcome(first, runs)
+    def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
+        """Play some runs; of the very first ones the final regret is kept one by one.
+
+        When ``stop[0]`` becomes true, it raises `Stopped` within a moment.
+        """
+        stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
+        try:
+            regret, pulls = self._outcome(first, runs, stop)
+        except IndexError:
+            raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
+        if stop[0]:
+            raise Stopped
         if np.isnan(regret).any():
             bad = first + int(np.isnan(regret).any(axis=1).argmax())
+            reason = "something that is not a number, or no arm of the problem"
+            if self.engine == "skip":
+                reason = 'something that is not a finite number (engine="step" takes infinite ones)'
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {bad}: its formula gave "
-                "something that is not a number, or no arm of the problem."
+                f"{reason}."
             )
         return Moments.of(regret, pulls, sample=max(0, SAMPLE_SIZE - first))
 
     def _outcome(
-        self, first: int, runs: int
+        self, first: int, runs: int, stop: Flags
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Return ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
         problem = self.problem
@@ -137,6 +168,7 @@ class Specification:
             first,
             regret,
             pulls,
+            stop,
         )
         return regret, pulls
 
@@ -147,9 +179,7 @@ class Specification:
     @cached_property
     def _key(self) -> npt.NDArray[np.uint64]:
         """The words from which the runs' streams start."""
-        problem = self.problem
-        what = (self.policy.name, problem.identity, problem.sigma, self.horizon, self.engine)
-        return stream_key(self.seed, *what)
+        return stream_key(self.seed, *self._game)
 
     @cached_property
     def _kernel(self) -> Callable[..., None]:
@@ -164,25 +194,19 @@ class Specification:
             raise TypeError(
                 f"{self.policy.label} cannot be sent to other processes: {error}"
             ) from error
-        package = pickle.dumps((NUMERICS, __version__, inside))
+        package = pickle.dumps((NUMERICS, __version__, self.policy.label, self.identity, inside))
         _keep(package, self)  # for executors whose workers are threads of this process
         return package
 
     def prepare(self) -> None:
         """Compile what is needed, so that what cannot be played is found out now."""
         try:
-            self._outcome(0, 0)
+            self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
         except NumbaError as error:
             raise TypeError(
                 f"{self.policy.label} on {self.problem.noise.name} rewards cannot be compiled by "
-                f"numba: {complaint(error)}"
+                f"numba: {numba_message(error)}"
             ) from error
-        except (OSError, EOFError, pickle.UnpicklingError):
-            # Compiled code on disk that is damaged, or a disk that is full: do without.
-            self.__dict__["_kernel"] = kernel_of(
-                self.policy.family, self.problem.noise, self.engine, keep=False
-            )
-            self._outcome(0, 0)
 
 
 def stream_key(seed: int, *facts: object) -> npt.NDArray[np.uint64]:
@@ -202,24 +226,28 @@ class Block:
     seconds: float
 
 
-def play_here(specification: Specification, first: int, runs: int) -> Block:
-    """Play a block in this process."""
-    began = time.perf_counter()
-    moments = specification.play(first, runs)
-    return Block(first, moments, time.perf_counter() - began)
+class Stopped(Exception):
+    """A block that nobody waits for any more."""
 
 
 Spans = list[tuple[int, int]]  # first run and number of runs of blocks
 
 
-def play_all_here(specification: Specification, spans: Spans) -> list[Block]:
+def run_blocks(
+    specification: Specification, spans: Spans, stop: Flags | None = None
+) -> list[Block]:
     """Play some blocks in this process."""
-    return [play_here(specification, first, runs) for first, runs in spans]
+    blocks = []
+    for first, runs in spans:
+        began = time.perf_counter()
+        moments = specification.play(first, runs, stop)
+        blocks.append(Block(first, moments, time.perf_counter() - began))
+    return blocks
 
 
-def play_there(package: bytes, spans: Spans) -> list[Block]:
+def run_blocks_remotely(package: bytes, spans: Spans) -> list[Block]:
     """Play some blocks of a packed specification: what executors are given to do."""
-    return play_all_here(_unpacked(package), spans)
+    return run_blocks(_unpacked(package), spans)
 
 
 _RECEIVED: dict[bytes, Specification] = {}
@@ -232,13 +260,18 @@ def _unpacked(package: bytes) -> Specification:
         known = _RECEIVED.get(package)
     if known is not None:
         return known
-    numerics, version, inside = pickle.loads(package)
+    numerics, version, label, identity, inside = pickle.loads(package)
     if numerics != NUMERICS:
         raise RuntimeError(
             f"a worker has ocucb {__version__} and was sent work by ocucb {version}, which "
             "gives other numbers; install the same version everywhere."
         )
     specification: Specification = pickle.loads(inside)
+    if specification.identity != identity:
+        raise RuntimeError(
+            f"a worker finds another version of {label} than the one that was to be played: what "
+            "it is made of must be the same everywhere, values of globals included."
+        )
     specification.prepare()
     _keep(package, specification)
     return specification
@@ -249,72 +282,3 @@ def _keep(package: bytes, specification: Specification) -> None:
         while len(_RECEIVED) >= 64:
             del _RECEIVED[next(iter(_RECEIVED))]
         _RECEIVED[package] = specification
-
-
-_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages whose versions we trust
-
-
-def _meaning(function: Any) -> str:
-    """Return a text that changes when what a function computes may change.
-
-    Of our own functions the name is enough (`NUMERICS` says when their numbers change). Of a user's
-    it covers the bytecode and whatever constants and functions that refers to.
-    """
-    function = getattr(function, "py_func", function)
-    return _meaning_of_function(function, [])
-
-
-def _meaning_of_function(function: Any, seen: list[CodeType]) -> str:
-    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-    code = getattr(function, "__code__", None)
-    if name.partition(".")[0] in _KNOWN:
-        return name
-    if not isinstance(code, CodeType):
-        raise ValueError(
-            f"{function!r} cannot be told from another version of it, which a store must: use "
-            "plain functions, numbers and arrays in a formula, or do without the store."
-        )
-    if code in seen:  # it calls itself
-        return f"again {seen.index(code)}"
-    cells = function.__closure__ or ()
-    inside = dict(zip(code.co_freevars, (cell.cell_contents for cell in cells), strict=True))
-    return _meaning_of_code(
-        code, {**function.__globals__, **inside}, function.__doc__, [*seen, code]
-    )
-
-
-def _meaning_of_code(
-    code: CodeType, known: dict[str, Any], doc: str | None, seen: list[CodeType]
-) -> str:
-    parts = [code.co_code.hex(), ",".join(code.co_names)]
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            parts.append(_meaning_of_code(constant, known, None, seen))
-        else:
-            parts.append(repr(None if constant == doc else constant))
-    for name in (*code.co_names, *code.co_freevars):
-        if name in known:
-            parts.append(_meaning_of_value(known[name], code, seen))
-    return "(" + ";".join(parts) + ")"
-
-
-def _meaning_of_value(value: Any, user: CodeType, seen: list[CodeType]) -> str:
-    """Return the meaning of something that a function refers to by name."""
-    value = getattr(value, "_dispatcher", value)  # of numba.vectorize
-    value = getattr(value, "py_func", value)
-    if isinstance(value, ModuleType):
-        if value.__name__.partition(".")[0] in _KNOWN:
-            return value.__name__
-        used = [getattr(value, name) for name in user.co_names if hasattr(value, name)]
-        return f"{value.__name__}[{';'.join(_meaning_of_value(one, user, seen) for one in used)}]"
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
-        return repr(value)
-    if isinstance(value, tuple | list):
-        return f"[{';'.join(_meaning_of_value(one, user, seen) for one in value)}]"
-    if callable(value):
-        defaults = getattr(value, "__defaults__", None) or ()
-        inputs = ";".join(_meaning_of_value(one, user, seen) for one in defaults)
-        return _meaning_of_function(value, seen) + f"[{inputs}]"
-    return _meaning_of_function(value, seen)  # says that it cannot be done

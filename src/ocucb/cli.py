@@ -5,20 +5,24 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .__main__ import stop
+from ._files import check_writable, noting, unwritable
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from .problems import Problem
-    from .results import SimulationResult
 
 app = typer.Typer(
     name="ocucb",
@@ -43,7 +47,7 @@ def _fail(message: object, status: int = 2) -> typer.Exit:
     return typer.Exit(status)
 
 
-def _plainly(command: Callable[..., None]) -> Callable[..., None]:
+def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Turn wrong input into one sentence and status 2, and warnings into notes."""
 
     def note(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
@@ -58,17 +62,81 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
                 command(*args, **kwargs)
             except (ValueError, TypeError) as error:
                 raise _fail(error) from None
-            except BrokenPipeError:
-                raise  # whoever reads our output has seen enough
+            except KeyboardInterrupt:
+                stop()
             except RuntimeError as error:  # a store or workers that cannot be used
                 raise _fail(error, 1) from None
             except OSError as error:
-                place = error.filename or "the output"
-                raise _fail(f"{place}: {error.strerror}.", 1) from None
+                place = f"{error.filename}: " if error.filename else ""
+                raise _fail(f"{place}{error.strerror or error}.", 1) from None
             except MemoryError:
                 raise _fail("there is not enough memory for so many arms.", 1) from None
 
     return run
+
+
+@contextmanager
+def _hearing(handler: Any) -> Iterator[None]:
+    """Have Ctrl-C call `handler` in here, unless whoever started us has it ignored."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Turn standard output that cannot be written into one sentence and status 1."""
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer goes nowhere, or Python would complain about it at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # else: whoever reads it has seen enough
+            print(f"Error: {unwritable('standard output', error)}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _check_outputs(*files: Path | None, picture: Path | None = None) -> None:
+    """Refuse, before anything is computed, a file that could not be written afterwards."""
+    if picture is not None:
+        from .figures import check_ending
+
+        check_ending(picture)
+    check_writable(*files, picture)
+
+
+def _deliver(
+    text: str,
+    *files: tuple[Path | None, Callable[[Path], object]],
+    failures: Iterable[str] = (),
+) -> None:
+    """Print `text` and write files; what cannot be written keeps nothing else back.
+
+    Each file comes with the function that writes it. `failures` are sentences about files that
+    could not be written before this was called.
+    """
+    said = list(failures)
+    with _hearing(signal.SIG_IGN):  # a second Ctrl-C must not cost what the first one left
+        try:
+            with _standard_output():
+                print(text)
+        finally:
+            for path, write in files:
+                if path is not None:
+                    with noting(said, path):
+                        write(path)
+            for sentence in said:
+                print(f"Error: {sentence}", file=sys.stderr)
+    if said:
+        sys.exit(1)
 
 
 def _version(wanted: bool) -> None:
@@ -122,7 +190,7 @@ def _problem(means: str | None, problem: str | None, noise: str, sigma: str | No
 
 
 @app.command()
-@_plainly
+@_report_errors
 def simulate(
     policy: Annotated[
         list[str] | None,
@@ -244,57 +312,50 @@ def simulate(
         rounds = arms.paper_horizon
     if rounds is None:
         raise ValueError("--horizon is missing: give the number of rounds, for example 1e4.")
-    for path in (plot, csv, save):
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"the folder of {str(path)!r} does not exist.")
-    if plot is not None:
-        from .figures import check_ending
-
-        check_ending(plot)
+    _check_outputs(csv, save, picture=plot)
 
     from .simulation import SimulationInterrupted
     from .simulation import simulate as run
 
     stopped = False
-    result: SimulationResult | None
     if store is not None and seed is None:
         seed = "0"  # a store is there to be gone on from, which needs the same seed again
     try:
-        result = run(
-            policy or DEFAULT_POLICIES,
-            arms,
-            to_count(rounds, "horizon"),
-            None if runs is None else to_count(runs, "runs"),
-            precision=None if precision is None else to_share(precision, "--precision"),
-            rng=None if seed is None else to_count(seed, "seed", least=0),
-            checkpoints=(
-                None
-                if checkpoints is None
-                else [to_count(part, "a checkpoint") for part in checkpoints.split(",")]
-            ),
-            engine=engine,
-            workers=None if workers is None else to_count(workers, "workers"),
-            executor=None if dask is None else _cluster(dask),
-            store=store,
-        )
+        with _hearing(signal.default_int_handler):  # from here on there may be numbers to show
+            result = run(
+                policy or DEFAULT_POLICIES,
+                arms,
+                to_count(rounds, "horizon"),
+                None if runs is None else to_count(runs, "runs"),
+                precision=None if precision is None else to_share(precision, "--precision"),
+                rng=None if seed is None else to_count(seed, "seed", least=0),
+                checkpoints=(
+                    None
+                    if checkpoints is None
+                    else [to_count(part, "a checkpoint") for part in checkpoints.split(",")]
+                ),
+                engine=engine,
+                workers=None if workers is None else to_count(workers, "workers"),
+                executor=None if dask is None else _cluster(dask),
+                store=store,
+            )
     except SimulationInterrupted as interruption:
+        if interruption.result is None:
+            raise
         result, stopped = interruption.result, True
-    if result is not None:
-        for path, write in ((plot, result.plot), (csv, result.to_csv), (save, result.save)):
-            if path is not None:
-                write(path)
-        if as_json:
-            print(json.dumps([one.to_dict() for one in result], indent=1, allow_nan=False))
-            if seed is None:
-                print(f"Note: the seed was {result.seed}.", file=sys.stderr)
-        else:
-            print(result.table())
-    if stopped:
-        print("Stopped: the numbers are those of the runs that were finished.", file=sys.stderr)
-        if store is not None:
-            print(f"They are kept in {store}: the same command goes on.", file=sys.stderr)
-        sys.stdout.flush()
-        os._exit(130)  # at once: threads may be in the middle of a long run
+    text = result.table()
+    if as_json:
+        text = json.dumps([one.to_dict() for one in result], indent=1, allow_nan=False)
+        if seed is None:
+            print(f"Note: the seed was {result.seed}.", file=sys.stderr)
+    try:
+        _deliver(text, (csv, result.to_csv), (save, result.save), (plot, result.plot))
+    finally:
+        if stopped:
+            print("Stopped: the numbers are those of the runs that were finished.", file=sys.stderr)
+            if store is not None:
+                print(f"They are kept in {store}: the same command goes on.", file=sys.stderr)
+            os._exit(130)  # at once: threads may be in the middle of a long run
 
 
 def _cluster(address: str) -> Executor:
@@ -314,7 +375,7 @@ def _cluster(address: str) -> Executor:
 
 
 @app.command()
-@_plainly
+@_report_errors
 def results(
     path: Annotated[Path, typer.Argument(metavar="STORE", help="A file that --store made.")],
     policy: Annotated[
@@ -345,9 +406,7 @@ def results(
     """
     from .store import Store, listing, to_csv
 
-    for file in (csv, plot):
-        if file is not None and not file.parent.is_dir():
-            raise ValueError(f"the folder of {str(file)!r} does not exist.")
+    _check_outputs(csv, picture=plot)
     with Store(path, read_only=True) as store:
         found = [
             one
@@ -356,22 +415,23 @@ def results(
             and (problem or "") in one.problem
             and seed in (None, str(one.seed))
         ]
-    if csv is not None:
-        to_csv(found, csv)
+    text = listing(found)
+    if as_json:
+        rows = [{"problem": one.problem, "seed": one.seed, **one.result.to_dict()} for one in found]
+        text = json.dumps(rows, indent=1, allow_nan=False)
+    figure: Any = None
     if plot is not None:
         from .figures import regret_panels, write
         from .store import together
 
-        write(regret_panels(together(found)), plot)
-    if as_json:
-        rows = [{"problem": one.problem, "seed": one.seed, **one.result.to_dict()} for one in found]
-        print(json.dumps(rows, indent=1, allow_nan=False))
-    else:
-        print(listing(found))
+        figure = regret_panels(together(found))
+    _deliver(
+        text, (csv, lambda path: to_csv(found, path)), (plot, lambda path: write(figure, path))
+    )
 
 
 @app.command()
-@_plainly
+@_report_errors
 def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead.")] = False,
 ) -> None:
@@ -395,22 +455,22 @@ def policies(
             }
             for family in FAMILIES.values()
         ]
-        print(json.dumps(rows, indent=1))
-        return
+        return _deliver(json.dumps(rows, indent=1))
+    lines = []
     for family in FAMILIES.values():
-        print(family.name)
-        print(f"    {family.formula}")
+        lines += [family.name, f"    {family.formula}"]
         for name, default in family.defaults.items():
             valid, proved = family.valid.get(name), family.proved.get(name)
             facts = [f"{name} = {default:g}"]
             facts += [f"must be {valid.text}"] if valid else []
             facts += [f"regret bound proved for {name} {proved.text}"] if proved else []
-            print(f"    {'; '.join(facts)}")
-        print(f"    {family.reference}")
+            lines.append(f"    {'; '.join(facts)}")
+        lines.append(f"    {family.reference}")
+    _deliver("\n".join(lines))
 
 
 @app.command()
-@_plainly
+@_report_errors
 def gittins(
     rounds: Annotated[
         str | None, typer.Argument(metavar="M", help="Rounds left, the present one included.")
@@ -443,18 +503,21 @@ def gittins(
 
     if (rounds is None) != (pulls is None) or (rounds is None and not plot):
         raise ValueError("give both M and T, for example: ocucb gittins 1000 10.")
+    _check_outputs(picture=out if plot else None)
+    lines = []
     if rounds is not None:
         m, T = to_count(rounds, "M"), to_count(pulls, "T")
-        print(f"{float(indices.index(m, T, to_number(sigma, '--sigma'))):.10g}")
-    if plot:
-        from .figures import write
+        lines.append(f"{float(indices.index(m, T, to_number(sigma, '--sigma'))):.10g}")
+    if not plot:
+        return _deliver("\n".join(lines))
+    from .figures import write
 
-        write(indices.plot(), out)
-        print(out)
+    figure = indices.plot()
+    _deliver("\n".join([*lines, str(out)]), (out, lambda path: write(figure, path)))
 
 
 @app.command()
-@_plainly
+@_report_errors
 def reproduce(
     parts: Annotated[
         list[str] | None,
@@ -506,31 +569,44 @@ def reproduce(
         raise ValueError("give only one of --runs, --scale and --full.")
     share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
     try:
-        done = redraw(
-            parts or [],
-            out,
-            runs=None if runs is None else to_count(runs, "runs"),
-            scale=share,
-            seed=to_count(seed, "seed", least=0),
-            moss_constant=to_number(moss_constant, "--moss-constant"),
-            workers=None if workers is None else to_count(workers, "workers"),
-            executor=None if dask is None else _cluster(dask),
-            say=lambda text: print(text, file=sys.stderr),
-        )
+        with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
+            done = redraw(
+                parts or [],
+                out,
+                runs=None if runs is None else to_count(runs, "runs"),
+                scale=share,
+                seed=to_count(seed, "seed", least=0),
+                moss_constant=to_number(moss_constant, "--moss-constant"),
+                workers=None if workers is None else to_count(workers, "workers"),
+                executor=None if dask is None else _cluster(dask),
+                say=lambda text: print(text, file=sys.stderr),
+            )
     except KeyboardInterrupt:
+        if not _holds_runs(out / "results.db"):
+            raise
         print(
             f"Stopped: what is finished is kept in {out}; the same command goes on.",
             file=sys.stderr,
         )
         os._exit(130)
-    for one in done.findings:
-        print(f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.sentence}")
-    print(done.full)
-    print(done.files[-1])
+    lines = [
+        f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.sentence}" for one in done.findings
+    ]
+    _deliver("\n".join([*lines, done.full, str(done.files[-1])]), failures=done.failures)
+
+
+def _holds_runs(path: Path) -> bool:
+    from .store import Store, StoreError
+
+    try:
+        with Store(path, read_only=True) as store:
+            return store.holds_runs
+    except StoreError:
+        return False
 
 
 @app.command()
-@_plainly
+@_report_errors
 def theory(
     means: Annotated[
         str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.1,-0.5")
@@ -595,35 +671,33 @@ def theory(
     for option, given in (("--policy", policy), ("--runs", runs), ("--seed", seed)):
         if given and not measure:
             raise ValueError(f"{option} goes with --simulate.")
-    if plot is not None:
-        from .figures import check_ending, write
-
-        check_ending(plot)
-        if not plot.parent.is_dir():
-            raise ValueError(f"the folder of {str(plot)!r} does not exist.")
+    _check_outputs(picture=plot)
 
     from . import theory as bounds
     from .theory import DEFAULT_POLICIES as with_bounds
 
-    report = bounds.report(
-        arms,
-        to_count(rounds, "horizon"),
-        policies=(policy or with_bounds) if measure else (),
-        runs=to_count(runs or 1000, "runs"),
-        rng=None if seed is None else to_count(seed, "seed", least=0),
-        curve=plot is not None,
-    )
-    if plot is not None:
-        write(report.plot(), plot)
-    print(json.dumps(report.to_dict(), indent=1, allow_nan=False) if as_json else report.table())
+    with _hearing(signal.default_int_handler):  # a progress bar tidies up when it is interrupted
+        report = bounds.report(
+            arms,
+            to_count(rounds, "horizon"),
+            policies=(policy or with_bounds) if measure else (),
+            runs=to_count(runs or 1000, "runs"),
+            rng=None if seed is None else to_count(seed, "seed", least=0),
+            curve=plot is not None,
+        )
+
+    def draw(path: Path) -> None:
+        from .figures import write
+
+        write(report.plot(), path)
+
+    text = json.dumps(report.to_dict(), indent=1, allow_nan=False) if as_json else report.table()
+    _deliver(text, (plot, draw))
 
 
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no ± gets a question mark
-    try:
+    with _standard_output():
         app()
-    except KeyboardInterrupt:
-        print("Stopped: nothing was finished.", file=sys.stderr)
-        os._exit(130)

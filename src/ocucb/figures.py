@@ -14,6 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ._files import replacing
+
 if TYPE_CHECKING:
     from .results import SimulationResult
     from .summary import Summary
@@ -280,4 +282,5 @@ def check_ending(path: str | os.PathLike[str]) -> None:
 def write(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure to a file whose ending names the format."""
     check_ending(path)
-    figure.savefig(path, dpi=150)
+    with replacing(path, "wb") as file:
+        figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=150)

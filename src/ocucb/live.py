@@ -1,18 +1,17 @@
 """A bandit that lives: ask which arm to play, tell what it paid, stop and go on at any time.
 
 `Bandit` checks, explains, locks and saves; what to play is decided by the kernels of
-`ocucb.engine.choose`, which say how. Policies know nothing of either.
+`ocucb.engine.online`, which say how. Policies know nothing of either.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pickle
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,14 +20,15 @@ import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from . import __version__
-from ._compile import complaint, direct
+from ._compile import entry_point, interruptible, numba_message
+from ._files import replacing
 from ._names import Arm, Positions, to_names
 from ._text import LARGEST_COUNT, to_count
 from .blocks import stream_key
-from .engine.choose import ACTIVE, ARMS, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
+from .engine.online import ACTIVE, ARMS, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
 from .policies import FAMILIES, Policy, PolicyFamily, parse_policy
+from .policies._declarations import check_declarations
 from .random import CHOICES, start_stream
-from .results import replacing
 from .simulation import to_policies, to_seed
 from .summary import Summary, explain, interval
 
@@ -91,24 +91,24 @@ class Bandit:
 
     __slots__ = (
         "_ask",
+        "_bounds",
         "_high",
         "_lock",
         "_low",
+        "_minimize",
         "_names",
+        "_policy",
         "_positions",
         "_rebuild",
         "_saving",
+        "_seed",
+        "_sigma",
         "_state",
+        "_strict",
         "_tell",
         "_warned_of_bounds",
         "_warned_of_horizon",
         "_zero",
-        "bounds",
-        "minimize",
-        "policy",
-        "seed",
-        "sigma",
-        "strict",
     )
 
     def __init__(
@@ -124,10 +124,10 @@ class Bandit:
         rng: Any = None,
     ) -> None:
         names = to_names(arms)
-        (self.policy,) = to_policies([policy])
+        (self._policy,) = to_policies([policy])
         horizon = to_count(horizon, "horizon")
-        self.bounds, self.sigma = _scale(bounds, sigma)
-        self.minimize, self.strict = bool(minimize), bool(strict)
+        self._bounds, self._sigma = _scale(bounds, sigma)
+        self._minimize, self._strict = bool(minimize), bool(strict)
         self._low, self._high = self.bounds or (-_LARGEST_REWARD, _LARGEST_REWARD)
         self._zero = 0.0  # minimizing, a loss counts as this minus the loss
         if self.policy.family.rewards == "bernoulli":
@@ -136,7 +136,7 @@ class Bandit:
                     f"{self.policy.label} is made for rewards of 0 and 1: give bounds=(0, 1)."
                 )
             self._zero = 1.0
-        self.seed = to_seed(rng)
+        self._seed = to_seed(rng)
         stream = np.empty(4, dtype=np.uint64)
         start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
         self._lock, self._saving = threading.RLock(), threading.RLock()
@@ -144,6 +144,8 @@ class Bandit:
         self._names = names
         self._positions = Positions(names)
         arguments = self.policy.arguments(horizon)
+        if not self.policy.is_ours:
+            check_declarations(self.policy, arguments, horizon, len(names))
         self._ask, self._tell, self._rebuild = _compile(self.policy, arguments)
         table = np.zeros((len(names), 4))
         table[:, ACTIVE] = 1.0
@@ -164,7 +166,45 @@ class Bandit:
         self._rebuild(*state)
         return state
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(Bandit, name, None), property):
+            raise AttributeError(
+                f"{name} of a bandit cannot be set; make a new bandit, or use extend, add and "
+                "retire."
+            )
+        object.__setattr__(self, name, value)
+
     # Reading
+
+    @property
+    def policy(self) -> Policy:
+        """Who chooses."""
+        return self._policy
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Between these lie the rewards, if that was said."""
+        return self._bounds
+
+    @property
+    def sigma(self) -> float:
+        """Rewards are sigma-subgaussian."""
+        return self._sigma
+
+    @property
+    def minimize(self) -> bool:
+        """Whether rewards are losses."""
+        return self._minimize
+
+    @property
+    def strict(self) -> bool:
+        """Whether a reward outside the bounds is refused."""
+        return self._strict
+
+    @property
+    def seed(self) -> int:
+        """With ``rng=seed`` the same choices are made again, given the same rewards."""
+        return self._seed
 
     @property
     def arms(self) -> list[Arm]:
@@ -249,7 +289,12 @@ class Bandit:
                 stacklevel=3,
             )
             self._warned_of_horizon = True
-        arm = self._ask(*state)
+        stream, memory = state[_STREAM].copy(), state[_MEMORY].copy()
+        try:
+            arm = self._ask(*state)
+        except IndexError:
+            state[_STREAM][:], state[_MEMORY][:] = stream, memory
+            raise ValueError(self.policy.family.out_of_bounds(len(self))) from None
         if arm < 0:
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
@@ -362,14 +407,14 @@ class Bandit:
                 size = "finite" if not isfinite(reward) else "between -1e100 and 1e100"
                 raise ValueError(f"reward must be {size}, got {reward}.")
             place = f"reward {reward!r} lies outside the bounds {self._low:g} and {self._high:g}"
-            if self.strict:
+            if self._strict:
                 raise ValueError(f"{place}.")
             if self._zero == 0.0 and not self._warned_of_bounds:
                 warnings.warn(f"{place}; such rewards are taken as they are.", stacklevel=3)
                 self._warned_of_bounds = True
         if self._zero == 1.0 and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
-        gain: float = self._zero - reward if self.minimize else reward
+        gain: float = self._zero - reward if self._minimize else reward
         return gain
 
     # Changing the rules while it runs
@@ -662,8 +707,8 @@ def _state(
 ) -> tuple[Any, ...]:
     """Return the arguments of the kernels: the policy, then the state of play."""
     if memory is None:
-        room = family.memory(int(table[:, ACTIVE].sum())) if family.memory else 0
-        memory = np.zeros(room)
+        size = family.memory(int(table[:, ACTIVE].sum())) if family.memory else 0
+        memory = np.zeros(size)
     ceilings = np.full(len(table), -np.inf)
     tree = tree_for(family, len(table))
     clock = np.zeros(5, dtype=np.int64)
@@ -675,24 +720,22 @@ def _compile(
 ) -> tuple[Callable[..., int], Callable[..., None], Callable[..., None]]:
     """Return the policy's kernels; they are compiled now, by playing one arm once."""
 
-    def tried(keep: bool) -> Any:
-        ask, tell, rebuild = kernels_of(policy.family, keep)
+    def tried() -> Any:
+        ask, tell, rebuild = kernels_of(policy.family)
         table = np.array([[0.0, 0.0, 0.0, 1.0]])
         state = _state(policy.family, arguments, 1.0, 1.0, table, np.ones(4, dtype=np.uint64))
         rebuild(*state)
         told = (*state, ask(*state), 1.0, 0.0)
         tell(*told)
-        return direct(ask, *state), direct(tell, *told), rebuild
+        return entry_point(ask, *state), entry_point(tell, *told), rebuild
 
+    policy.family.code.check(policy.label)
     try:
-        return tried(keep=True)  # type: ignore[no-any-return]
+        return interruptible(tried)  # type: ignore[no-any-return]
     except NumbaError as error:
         raise TypeError(
-            f"{policy.label} cannot be compiled by numba: {complaint(error)}"
+            f"{policy.label} cannot be compiled by numba: {numba_message(error)}"
         ) from error
-    except (OSError, EOFError, pickle.UnpicklingError):
-        # Compiled code on disk that is damaged, or a disk that is full: do without.
-        return tried(keep=False)  # type: ignore[no-any-return]
 
 
 def _is_list(value: Any) -> bool:
@@ -727,15 +770,22 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     if bounds is None:
         sigma = _number(sigma, "sigma")
         if not 1e-100 <= sigma <= 1e100:
-            raise ValueError(f"sigma must be greater than 0 and finite, got {sigma:g}.")
+            limits = "at least 1e-100 and at most 1e100"
+            size = limits if 0 < sigma < inf else "greater than 0 and finite"
+            raise ValueError(f"sigma must be {size}, got {sigma:g}.")
         return None, sigma
     try:
         low, high = bounds
     except (TypeError, ValueError):
         raise TypeError(f"bounds must be a pair (low, high), got {bounds!r}.") from None
     low, high = _number(low, "a bound"), _number(high, "a bound")
-    if not (-_LARGEST_REWARD <= low < high <= _LARGEST_REWARD and high - low >= 2e-100):
+    if not (-inf < low < high < inf):
         raise ValueError(f"bounds must be finite, the lower one first, got {low:g} and {high:g}.")
+    if not (low >= -_LARGEST_REWARD and high <= _LARGEST_REWARD and high - low >= 2e-100):
+        raise ValueError(
+            "bounds must lie between -1e100 and 1e100 and at least 2e-100 apart, got "
+            f"{low:g} and {high:g}."
+        )
     return (low, high), (high - low) / 2
 
 

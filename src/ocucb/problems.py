@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._compile import inlined
 from ._text import split_specification, to_count
+from ._users import Snapshot, plain
 from .random import normal
 from .random import uniform as draw_uniform
 
@@ -28,29 +28,37 @@ Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """A kind of reward: ``draw(mean, scale, stream)`` returns one."""
+    """A kind of reward: ``sample(mean, scale, stream)`` returns one."""
 
     name: str
-    draw: Callable[..., float]
+    sample: Callable[..., float]
+
+    @cached_property
+    def code(self) -> Snapshot:
+        """The compiled function; a user's as it was when first used."""
+        return Snapshot({"sample": self.sample})
+
+    @property
+    def draw(self) -> Callable[..., float]:
+        """`sample`, compiled."""
+        function: Callable[..., float] = self.code.compiled["sample"]
+        return function
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
-        # Another process finds one of ours by its name, with its compiled code.
+        # Another process finds one of ours by its name; compiled code stays here.
         if _NOISES.get(self.name) is self:
             return _noise_named, (self.name,)
-        return super().__reduce_ex__(protocol)
+        return Noise, (self.name, self.sample)
 
 
-@inlined
 def _draw_gaussian(mean: float, scale: float, stream: Any) -> float:
     return mean + scale * normal(stream)
 
 
-@inlined
 def _draw_bernoulli(mean: float, scale: float, stream: Any) -> float:
     return 1.0 if draw_uniform(stream) < mean else 0.0
 
 
-@inlined
 def _draw_uniform(mean: float, scale: float, stream: Any) -> float:
     return mean + scale * (2.0 * draw_uniform(stream) - 1.0)
 
@@ -123,7 +131,7 @@ class Problem:
     @cached_property
     def identity(self) -> str:
         """A name for everything that its rewards depend on."""
-        digest = hashlib.sha256(self.noise.name.encode())
+        digest = hashlib.sha256((self.noise.name + self.noise.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
         return digest.hexdigest()
@@ -256,8 +264,15 @@ def custom_rewards(
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
     vector = _vector(means, "means")
-    if not inspect.isfunction(sample) or len(inspect.signature(sample).parameters) != 3:
-        raise TypeError(f"sample must be a function of (mean, scale, stream), got {sample!r}.")
+    sample = plain(sample)  # numba.njit may have been there before
+    if not inspect.isfunction(sample):
+        raise TypeError(f"sample must be a plain function, got {sample!r}.")
+    arguments = tuple(inspect.signature(sample).parameters)
+    if arguments != ("mean", "scale", "stream"):
+        raise TypeError(
+            f"sample must take the arguments mean, scale, stream, in this order, got "
+            f"{', '.join(arguments) or 'none'}."
+        )
     positive = float(_positive(sigma, "sigma", 1)[0])
     numbers = _vector(scales, "scales", vector.size)
     return Problem(vector, numbers, _noise_of(sample), positive, _list(vector))
@@ -269,16 +284,18 @@ _CUSTOM: dict[Callable[..., float], Noise] = {}
 def _noise_of(sample: Callable[..., float]) -> Noise:
     """Return one `Noise` for each function, so that it is compiled once."""
     if sample not in _CUSTOM:
-        name = getattr(sample, "__name__", "custom")
+        name = sample.__name__
+        if not name.isprintable():
+            raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
         if name in _NOISES:
             name += " (custom)"
-        _CUSTOM[sample] = Noise(name, inlined(sample))
+        _CUSTOM[sample] = Noise(name, sample)
     return _CUSTOM[sample]
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
-    plain = gaussian(means, sigma)
-    return Problem(plain.means, plain.scales, plain.noise, plain.sigma, name, horizon)
+    made = gaussian(means, sigma)
+    return Problem(made.means, made.scales, made.noise, made.sigma, name, horizon)
 
 
 def _arms(K: int, least: int = 1) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .blocks import Block
-    from .conduct import Job
+    from .scheduler import Job
 
 _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 
@@ -46,7 +46,7 @@ class Meter:
         if not self._wanted or now - self._opened < _PATIENCE:
             return
         if self._bar is None:
-            self._bar = bar("{task.completed:,.0f}/{task.total:,.0f} runs")
+            self._bar = progress_bar("{task.completed:,.0f}/{task.total:,.0f} runs")
             self._bar.start()
         if self._task is None:
             self._task = self._bar.add_task(job.specification.policy.label, rate="", left="")
@@ -102,7 +102,7 @@ def precision_note(job: Job) -> str:
     """Say how precise a job is by now, and between which numbers of runs it will end."""
     assert job.merged is not None
     mean = float(job.merged.mean[-1])
-    now = f"±{100 * job.bar / mean:.2g}%" if mean > 0 else ""
+    now = f"±{100 * job.half_width / mean:.2g}%" if mean > 0 else ""
     if job.finished:
         return now
     low, high = job.runs_needed()
@@ -121,7 +121,7 @@ def _short(runs: float) -> str:
     return f"{round(runs / step) * step:,}"
 
 
-def bar(count: str) -> Any:
+def progress_bar(count: str) -> Any:
     """Return a bar whose tasks have fields "rate" and "left"; `count` says what is counted."""
     # rich is imported only when there is something to show
     from rich.console import Console

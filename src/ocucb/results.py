@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import os
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._text import table
+from ._files import replacing
+from ._text import LARGEST_COUNT, table
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -70,13 +71,13 @@ class Moments:
         runs = self.runs + later.runs
         share = later.runs / runs
         shift = later.mean - self.mean
-        room = max(0, SAMPLE_SIZE - self.sample.size)
+        capacity = max(0, SAMPLE_SIZE - self.sample.size)
         return Moments(
             runs,
             self.mean + share * shift,
             self.squares + later.squares + shift**2 * (share * self.runs),
             self.pulls + share * (later.pulls - self.pulls),
-            np.concatenate([self.sample, later.sample[:room]]) if room else self.sample,
+            np.concatenate([self.sample, later.sample[:capacity]]) if capacity else self.sample,
         )
 
 
@@ -186,7 +187,8 @@ def _number(value: float) -> float | None:
 class SimulationResult:
     """What `simulate` returns: one `PolicyResult` for each policy.
 
-    ``result["ocucb"]`` finds a policy by its name, as ``result[0]`` does by its place.
+    ``result["ocucb"]`` finds a policy by its name, as ``result[0]`` does by its place. Where
+    several share a short name, the full one is needed: ``result["ocucb:alpha=3,psi=2"]``.
 
     Attributes
     ----------
@@ -223,10 +225,16 @@ class SimulationResult:
     def __getitem__(self, which: int | str) -> PolicyResult:
         if not isinstance(which, str):
             return self.policies[which]
-        for one in self.policies:
-            if which in (one.policy, one.label, one.policy.partition(":")[0]):
-                return one
-        raise KeyError(f"no policy {which!r} here; there are {[one.policy for one in self]}")
+        exact = [one for one in self if which in (one.policy, one.label)]
+        found = exact or [one for one in self if which == one.policy.partition(":")[0]]
+        if not found:
+            raise KeyError(f"no policy {which!r} here; there are {[one.policy for one in self]}")
+        if len(found) > 1:
+            raise KeyError(
+                f"{which!r} matches {[one.policy for one in found]}; use the full name or the "
+                "position."
+            )
+        return found[0]
 
     def table(self) -> str:
         """Return the result as text: a line for each policy.
@@ -240,7 +248,7 @@ class SimulationResult:
             rows.append(
                 (
                     one.label,
-                    *with_bar(one.mean_regret, bar),
+                    *with_half_width(one.mean_regret, bar),
                     f"{median:.4g}",
                     f"{high:.4g}",
                     f"{one.runs:,}",
@@ -354,46 +362,131 @@ class SimulationResult:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SimulationResult:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            The file is something else, or damaged; one sentence says what is wrong.
+        """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError):
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"{path} is not a simulation that ocucb saved.")
-        if document.get("format_version") != _VERSION:
+        version = document.get("format_version")
+        if type(version) is not int or version != _VERSION:
             raise ValueError(
-                f"{path} was saved in format {document.get('format_version')!r}, and this ocucb "
-                f"reads format {_VERSION}; a newer ocucb may read it."
+                f"{path} was saved in format {version!r}, and this ocucb reads format {_VERSION}; "
+                "a newer ocucb may read it."
             )
         try:
-            policies = [
-                PolicyResult(
-                    policy=one["policy"],
-                    label=one["label"],
-                    engine=one["engine"],
-                    horizon=one["horizon"],
-                    runs=one["runs"],
-                    checkpoints=np.array(one["checkpoints"], dtype=np.int64),
-                    regret=np.array(one["regret"], dtype=np.float64),
-                    stderr=np.array(one["stderr"], dtype=np.float64),
-                    pulls=np.array(one["pulls"], dtype=np.float64),
-                    sample=np.array(one["sample"], dtype=np.float64),
-                    seconds=one["seconds"],
-                )
-                for one in document["policies"]
-            ]
+            means = _floats(document, "means")
+            policies = _take(document, "policies", _is_filled_list, "a list of policies")
             return cls(
-                policies,
-                document["problem"],
-                np.array(document["means"], dtype=np.float64),
-                document["noise"],
-                document["sigma"],
-                document["seed"],
-                document["version"],
+                [_restored(one, means.size) for one in policies],
+                _take(document, "problem", _is_text, "text"),
+                means,
+                _take(document, "noise", _is_text, "text"),
+                float(_take(document, "sigma", _is_positive, "a number greater than 0")),
+                _take(document, "seed", _is_seed, "a whole number, at least 0"),
+                _take(document, "version", _is_text, "text"),
             )
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(f"{path} is damaged: parts of the simulation are missing.") from None
+        except _Damaged as error:
+            raise ValueError(f"{path} is damaged: {error}.") from None
+
+
+class _Damaged(Exception):
+    """What is wrong with a document."""
+
+
+def _restored(document: Any, arms: int) -> PolicyResult:
+    """Return the result of one policy; every number is looked at before it is believed."""
+    if not isinstance(document, dict):
+        raise _Damaged("'policies' must hold objects")
+    count = "a whole number from 1 to 2^53"
+    horizon: int = _take(document, "horizon", _is_count, count)
+    runs: int = _take(document, "runs", _is_count, count)
+    rounds: list[int] = _take(
+        document,
+        "checkpoints",
+        lambda given: (
+            _is_filled_list(given)
+            and all(map(_is_count, given))
+            and all(t < later for t, later in pairwise(given))
+            and given[-1] == horizon
+        ),
+        "a list of rounds that increase up to the horizon",
+    )
+    return PolicyResult(
+        policy=_take(document, "policy", _is_text, "text"),
+        label=_take(document, "label", _is_text, "text"),
+        engine=_take(document, "engine", _is_text, "text"),
+        horizon=horizon,
+        runs=runs,
+        checkpoints=np.array(rounds, dtype=np.int64),
+        regret=_floats(document, "regret", len(rounds)),
+        stderr=_floats(document, "stderr", len(rounds), lambda x: x is None or _is_amount(x)),
+        pulls=_floats(document, "pulls", arms, _is_amount),
+        sample=_floats(document, "sample", min(runs, SAMPLE_SIZE)),
+        seconds=float(_take(document, "seconds", _is_amount, "a number, at least 0")),
+    )
+
+
+def _take(document: dict[str, Any], key: str, good: Callable[[Any], bool], words: str) -> Any:
+    """Return what a document has under `key`, or say what it must be."""
+    if key not in document:
+        raise _Damaged(f"{key!r} is missing")
+    if not good(document[key]):
+        raise _Damaged(f"{key!r} must be {words}")
+    return document[key]
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_filled_list(value: Any) -> bool:
+    return type(value) is list and bool(value)
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and value >= 0  # `type`, because True is an int as well
+
+
+def _is_count(value: Any) -> bool:
+    return _is_seed(value) and 1 <= value <= LARGEST_COUNT
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether something is a finite number that a float can hold."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+def _is_amount(value: Any) -> bool:
+    return _is_number(value) and value >= 0
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _floats(
+    document: dict[str, Any],
+    key: str,
+    size: int | None = None,
+    good: Callable[[Any], bool] = _is_number,
+) -> Floats:
+    """Return a list of numbers, of this size if one is given, as an array; null becomes nan."""
+
+    def fits(given: Any) -> bool:
+        sized = _is_filled_list(given) and len(given) == (size or len(given))
+        return sized and all(map(good, given))
+
+    kind = "finite numbers" if good is _is_number else "finite numbers, at least 0"
+    words = f"a list of {kind}" if size is None else f"a list of {size} {kind}"
+    return np.array(_take(document, key, fits, words), dtype=np.float64)
 
 
 def write_rows(
@@ -406,7 +499,7 @@ def write_rows(
         writer.writerows(rows)
 
 
-def with_bar(mean: float, bar: float) -> tuple[str, str]:
+def with_half_width(mean: float, bar: float) -> tuple[str, str]:
     """Return a number and its error bar with as many decimals as make sense."""
     digits = _digits(bar)
     return f"{mean:.{digits}f}", f"± {bar:.{digits}f}" if bar == bar else ""
@@ -417,31 +510,3 @@ def _digits(bar: float) -> int:
     if not bar > 0 or not np.isfinite(bar):
         return 2
     return int(min(9, max(0, 1 - np.floor(np.log10(bar)))))
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Open a temporary file beside `path` that takes its place when all went well.
-
-    A reader finds the old file or the whole new one, never a part. A link is followed, and what is
-    no regular file (a pipe, /dev/stdout) is written to as it is.
-    """
-    if Path(path).exists() and not Path(path).is_file():
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            yield file
-        return
-    target = Path(os.path.realpath(path))
-    draft = target.parent / f".ocucb-{secrets.token_hex(8)}"
-    # made like any new file, so that it gets the permissions that a new file gets
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(draft, target.stat().st_mode & 0o777)
-        os.replace(draft, target)
-    except BaseException:
-        os.unlink(draft)
-        raise

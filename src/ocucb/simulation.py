@@ -2,8 +2,8 @@
 
     problem + policies -> simulate -> engine -> results
 
-What is played is a `Specification` (blocks.py), who plays it when is `conduct`'s business, and what
-is finished may be kept in a `Store`.
+What is played is a `Specification` (blocks.py), who plays it when is the scheduler's business, and
+what is finished may be kept in a `Store`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__
-from ._compile import cores
+from ._compile import cores, interruptible
 from ._text import to_count
 from .blocks import Specification
-from .conduct import Job, conduct
 from .engine import ENGINES, engine_for
 from .policies import Policy, PolicyFamily, parse_policy
+from .policies._declarations import check_declarations, has_infinite_bonus
 from .problems import Problem
 from .progress import Meter
 from .results import PolicyResult, SimulationResult
+from .scheduler import Job, run_jobs
 from .store import Store
 
 DEFAULT_CHECKPOINTS = 32
 DEFAULT_RUNS = 1000
 MOST_RUNS = 1_000_000  # the ceiling where a precision is given and no number of runs
 MOST_WORKERS = 1024
+_ROUNDING = 0.03  # rounding of summed rewards, as a share of their noise, that is worth a warning
 
 
 class SimulationInterrupted(KeyboardInterrupt):
@@ -136,22 +138,26 @@ def simulate(
             raise ValueError(
                 f"{policy.label} is made for {only} rewards, and these are {problem.noise.name}."
             )
-    engines = [engine_for(policy.family, problem, horizon, engine) for policy in players]
+    jobs = []
+    for policy in players:
+        specification = specify(policy, problem, horizon, times, seed, engine)
+        if store is not None:
+            specification.check_identity()
+        jobs.append(Job(specification, runs, share))
 
-    jobs = [
-        Job(Specification(policy, problem, horizon, times, seed, its_engine), runs, share)
-        for policy, its_engine in zip(players, engines, strict=True)
-    ]
-    # All are compiled before the first is played: what cannot be played is found out now.
-    for job in jobs:
-        job.specification.prepare()
+    def prepare() -> None:
+        for job in jobs:
+            job.specification.prepare()
+
     with ExitStack() as open_now:
-        keeper = store
-        if keeper is not None and not isinstance(keeper, Store):
-            keeper = open_now.enter_context(Store(keeper))
-        meter = open_now.enter_context(Meter(progress))
         try:
-            for job in conduct(
+            # All are compiled before the first is played: what cannot be played is found out now.
+            interruptible(prepare)
+            keeper = store
+            if keeper is not None and not isinstance(keeper, Store):
+                keeper = open_now.enter_context(Store(keeper))
+            meter = open_now.enter_context(Meter(progress))
+            for job in run_jobs(
                 jobs,
                 threads=threads,
                 executor=executor,
@@ -165,6 +171,46 @@ def simulate(
     result = _result(jobs)
     assert result is not None
     return result
+
+
+def specify(
+    policy: Policy,
+    problem: Problem,
+    horizon: int,
+    checkpoints: npt.NDArray[np.int64],
+    seed: int,
+    engine: str,
+) -> Specification:
+    """Return what is to be played, with an engine that can, or say what is wrong with it."""
+    family = policy.family
+    arguments: tuple[Any, ...] = ()
+    if not policy.is_ours and family.unplayed_index is not None:
+        arguments = policy.arguments(horizon)
+        check_declarations(policy, arguments, horizon, problem.arms)
+
+    def infinite() -> bool:
+        return not policy.is_ours and has_infinite_bonus(policy, arguments, horizon, problem.arms)
+
+    chosen = engine_for(family, problem, horizon, engine, infinite)
+    if not (chosen == "skip" and family.kind == "index"):  # which keeps sums of the noise alone
+        _check_rounding(policy, problem, horizon)
+    specification = Specification(policy, problem, horizon, checkpoints, seed, chosen)
+    specification.check()
+    return specification
+
+
+def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
+    """Refuse or warn where sums of rewards are so large that rounding drowns their noise."""
+    largest = float(np.abs(problem.means).max())
+    share = largest * horizon * 2.0**-53 / problem.sigma
+    if share > _ROUNDING:
+        advice = "only differences of means matter, so subtract a constant from all of them"
+        place = (
+            f"means as large as {largest:g} over {horizon:,} rounds, with sigma {problem.sigma:g}"
+        )
+        if share > 1.0:
+            raise ValueError(f"{policy.label}: rounding decides with {place}; {advice}.")
+        warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=4)
 
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
@@ -203,10 +249,10 @@ def _warn_if_short(job: Job) -> None:
     if job.merged is None or job.precision is None:
         return
     mean = float(job.merged.mean[-1])
-    if job.bar > job.precision * mean > 0.0:
+    if job.half_width > job.precision * mean > 0.0:
         warnings.warn(
             f"{job.specification.policy.label}: {job.merged.runs:,} runs give the mean regret to "
-            f"{_percent(job.bar / mean)}, not to {_percent(job.precision)}; raise the "
+            f"{_percent(job.half_width / mean)}, not to {_percent(job.precision)}; raise the "
             "ceiling, runs.",
             stacklevel=3,
         )

@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._text import table
-from .results import Floats, Moments, PolicyResult, SimulationResult, with_bar, write_rows
+from .results import (
+    SAMPLE_SIZE,
+    Floats,
+    Moments,
+    PolicyResult,
+    SimulationResult,
+    with_half_width,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from .blocks import Block, Specification
@@ -61,6 +69,27 @@ _TABLES = (
         unique (simulation, first, runs)
     )""",
 )
+
+
+# What is true of every row that ocucb writes: SQLite itself lets any column hold anything.
+_SOUND = {
+    "simulations": [
+        *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
+        *(f"typeof({name}) = 'text'" for name in ("problem", "noise", "seed", "version")),
+        "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
+        "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
+        "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",
+        "typeof(horizon) = 'integer' and horizon > 0",
+        "length(seed) between 1 and 4300 and seed not glob '*[^0-9]*'",
+    ],
+    "blocks": [
+        "typeof(first) = 'integer' and first >= 0",
+        "typeof(runs) = 'integer' and runs > 0",
+        "typeof(moments) = 'blob' and typeof(checksum) = 'integer'",
+        "typeof(seconds) = 'real' and seconds >= 0 and seconds < 9e999",
+        "typeof(finished) = 'real' and abs(finished) < 9e999",
+    ],
+}
 
 
 class StoreError(RuntimeError):
@@ -108,13 +137,14 @@ class Store:
         self._waiting: list[tuple[Specification, Block]] = []
         self._committed = time.monotonic()
         self._numbers: dict[str, int] = {}
+        self._checked: set[str] = set()
         if read_only and not self.path.exists():
             raise StoreError(f"there is no store {self.path}; simulate with --store makes one.")
         if not self.path.parent.is_dir():
             raise StoreError(f"the folder of {str(self.path)!r} does not exist.")
         if self.path.exists() and not self.path.is_file():
             raise StoreError(f"{self.path} is no file; name one, for example results.db.")
-        with self._explained():
+        with self._translate_errors():
             if self._is_foreign():
                 raise StoreError(
                     f"{self.path} is no store of ocucb, or its beginning is damaged; it was left "
@@ -203,6 +233,12 @@ class Store:
             found = database.execute("pragma quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(found)
+            for name, sound in _SOUND.items():
+                odd = database.execute(
+                    f"select rowid from {name} where not ({' and '.join(sound)}) limit 1"
+                ).fetchone()
+                if odd is not None:
+                    raise sqlite3.DatabaseError(f"row {odd[0]} of {name} is not as ocucb wrote it")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -217,7 +253,7 @@ class Store:
             raise
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn SQLite's errors into sentences that say what to do."""
         try:
             yield
@@ -251,6 +287,15 @@ class Store:
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror}.") from error
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Explain rows that ocucb cannot have written, too: large files are not looked through."""
+        with self._translate_errors():
+            try:
+                yield
+            except (OverflowError, TypeError, ValueError, zlib.error) as error:
+                raise sqlite3.DatabaseError(f"a row is not as ocucb wrote it: {error}") from error
+
     def __enter__(self) -> Store:
         return self
 
@@ -265,37 +310,64 @@ class Store:
         """Return a block, or None if it is not here or damaged."""
         from .blocks import Block
 
-        with self._explained():
+        with self._reading():
+            self._check_simulation(specification)
             row = self._database.execute(
                 "select moments, checksum, seconds from blocks join simulations on simulation = id "
                 "where identity = ? and first = ? and runs = ?",
                 (specification.identity, first, runs),
             ).fetchone()
-        if row is None:
-            return None
-        packed, checksum, seconds = row
-        sizes = specification.checkpoints.size, specification.problem.arms
-        moments = _unpacked(
-            packed, checksum, _place(specification.identity, first, runs), runs, *sizes
+            if row is None:
+                return None
+            packed, checksum, seconds = row
+            sizes = specification.checkpoints.size, specification.problem.arms
+            moments = _unpacked(packed, checksum, specification.identity, first, runs, *sizes)
+            if moments is not None:
+                return Block(first, moments, float(seconds))
+        warnings.warn(
+            f"{self.path}: a block of {specification.policy.label} is damaged and is played again.",
+            stacklevel=2,
         )
-        if moments is None:
-            warnings.warn(
-                f"{self.path}: a block of {specification.policy.label} is damaged and is "
-                "played again.",
-                stacklevel=2,
-            )
-            return None
-        return Block(first, moments, seconds)
+        return None
+
+    def _check_simulation(self, specification: Specification) -> None:
+        """Make sure that what is written about a simulation, if anything is, fits its identity."""
+        identity, problem = specification.identity, specification.problem
+        if identity in self._checked:
+            return
+        row = self._database.execute(
+            "select means = ? and sigma = ? and horizon = ? and checkpoints = ? and seed = ? "
+            "from simulations where identity = ?",
+            (
+                problem.means.astype("<f8").tobytes(),
+                problem.sigma,
+                specification.horizon,
+                specification.checkpoints.astype("<i8").tobytes(),
+                str(specification.seed),
+                identity,
+            ),
+        ).fetchone()
+        if row is not None and not row[0]:
+            raise ValueError(f"that of {specification.policy.label} does not fit its identity")
+        self._checked.add(identity)
 
     def runs(self, specification: Specification) -> int:
         """Return how many runs of a simulation are here, at a glance."""
-        with self._explained():
+        with self._reading():
             row = self._database.execute(
                 "select max(first + runs) from blocks join simulations on simulation = id "
                 "where identity = ?",
                 (specification.identity,),
             ).fetchone()
-        return int(row[0] or 0)
+            return int(row[0] or 0)
+
+    @property
+    def holds_runs(self) -> bool:
+        """Whether there is any finished block here."""
+        with self._translate_errors():
+            return bool(
+                self._database.execute("select exists (select 1 from blocks)").fetchone()[0]
+            )
 
     def add(self, specification: Specification, block: Block) -> None:
         """Take a finished block; it is committed within a moment."""
@@ -319,7 +391,7 @@ class Store:
         if not self._waiting:
             return
         now = time.time()
-        with self._explained(), self._transaction():
+        with self._translate_errors(), self._transaction():
             for specification, block in self._waiting:
                 packed, identity = _packed(block.moments), specification.identity
                 # A damaged block that was played again takes the place of the old one.
@@ -374,12 +446,14 @@ class Store:
     def contents(self, samples: bool = True) -> list[Stored]:
         """Return every simulation that is here, with all the runs that follow one another.
 
+        A warning says so where a damaged block keeps runs back.
+
         Parameters
         ----------
         samples : bool
             Keep the regrets of single runs, for quantiles: half a megabyte for each simulation.
         """
-        with self._explained():
+        with self._reading():
             simulations = self._database.execute(
                 "select id, identity, policy, label, engine, problem, means, noise, sigma, "
                 "horizon, checkpoints, seed, version from simulations order by id"
@@ -406,6 +480,8 @@ class Store:
     ) -> Stored | None:
         rounds = np.frombuffer(checkpoints, dtype="<i8").astype(np.int64)
         expected = np.frombuffer(means, dtype="<f8").astype(np.float64)
+        if rounds[-1:].tolist() != [horizon] or (np.diff(rounds, prepend=0) <= 0).any():
+            raise ValueError(f"the checkpoints of {label} do not lead up to its horizon")
         blocks = self._database.execute(
             "select first, runs, moments, checksum, seconds, finished from blocks "
             "where simulation = ? order by first, runs desc",
@@ -413,17 +489,26 @@ class Store:
         )
         chain: list[Moments] = []
         due, spent, newest = 0, 0.0, 0.0
+        there, damaged = 0, False
         for first, runs, packed, checksum, seconds, finished in blocks:
+            there = max(there, first + runs)
             if first != due:
                 continue  # a shorter version of a block that we have, or one after a hole
-            place = _place(identity, first, runs)
-            moments = _unpacked(packed, checksum, place, runs, rounds.size, expected.size)
+            sizes = rounds.size, expected.size
+            moments = _unpacked(packed, checksum, identity, first, runs, *sizes)
             if moments is None:
+                damaged = True
                 continue
             if not samples:
                 moments = replace(moments, sample=moments.sample[:0])
             chain.append(moments)
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
+        if damaged:
+            warnings.warn(
+                f"{self.path}: a block of {label} on {problem} is damaged, so {due:,} of its "
+                f"{there:,} runs are shown; simulate again to have them all.",
+                stacklevel=2,
+            )
         if not chain:
             return None
         result = PolicyResult.of(
@@ -466,7 +551,7 @@ def listing(found: list[Stored]) -> str:
                 f"{result.horizon:,}",
                 str(one.seed),
                 f"{result.runs:,}",
-                *with_bar(result.mean_regret, 2 * float(result.stderr[-1])),
+                *with_half_width(result.mean_regret, 2 * float(result.stderr[-1])),
                 result.engine,
                 _age(time.time() - one.finished),
             )
@@ -503,13 +588,14 @@ def _place(identity: str, first: int, runs: int) -> int:
 
 
 def _unpacked(
-    packed: bytes, checksum: int, place: int, runs: int, checkpoints: int, arms: int
+    packed: bytes, checksum: int, identity: str, first: int, runs: int, checkpoints: int, arms: int
 ) -> Moments | None:
-    """Return the moments that `_packed` wrote, or None if they are not whole."""
-    if zlib.crc32(packed, place) != checksum:
+    """Return the moments that `_packed` wrote, or None if a bit of them has changed since."""
+    if zlib.crc32(packed, _place(identity, first, runs)) != checksum:
         return None
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
-    if numbers.size < 2 * checkpoints + arms:
-        return None
-    mean, squares, pulls, sample = np.split(numbers, np.cumsum([checkpoints, checkpoints, arms]))
-    return Moments(runs, mean, squares, pulls, sample)
+    sample = max(0, min(runs, SAMPLE_SIZE - first))
+    if numbers.size != 2 * checkpoints + arms + sample:
+        raise ValueError(f"the block of {runs} runs from run {first} on has the wrong size")
+    mean, squares, pulls, kept = np.split(numbers, np.cumsum([checkpoints, checkpoints, arms]))
+    return Moments(runs, mean, squares, pulls, kept)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .engine.choose import ACTIVE, OPEN, TOLD
+from .engine.online import ACTIVE, OPEN, TOLD
 from .policies import Policy
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def explain(policy: Policy, table: Floats, index: Floats, chosen: int, minimize:
     policy : Policy
         Who chose.
     table, index : ndarray
-        The arms as `ocucb.engine.choose` keeps them, and their indices, before the choice.
+        The arms as `ocucb.engine.online` keeps them, and their indices, before the choice.
     chosen : int
         The arm.
     minimize : bool

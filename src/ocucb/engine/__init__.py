@@ -13,11 +13,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numba
+
 from .._compile import compiled, inlined, specialise
+from .._users import is_ours
 from ..policies._base import PolicyFamily
 from ..problems import GAUSSIAN, Noise, Problem
 from ..random import normal
-from . import skip, step, thin
+from . import skip, skip_thompson, step
 
 ENGINES = ("auto", "skip", "step")
 
@@ -28,19 +31,32 @@ NUMERICS = 1
 _LEAP = 1.0 / 64.0
 
 
-def engine_for(family: PolicyFamily, problem: Problem, horizon: int, wanted: str) -> str:
+def engine_for(
+    family: PolicyFamily,
+    problem: Problem,
+    horizon: int,
+    wanted: str,
+    infinite: Callable[[], bool] = lambda: False,
+) -> str:
     """Return the engine that plays a policy on a problem: "skip" or "step".
 
     A policy or a kind of reward that cannot be skipped ahead with runs step by step; if "skip" was
     asked for, a warning says why.
+
+    Parameters
+    ----------
+    infinite : callable
+        Tells whether the policy's bonus may be infinite; asked only when it matters.
     """
     if wanted == "step":
         return "step"
     obstacle = _obstacle(family, problem.noise)
+    if obstacle is None and infinite():
+        obstacle = "its bonus is infinite in some rounds"
     if obstacle is None:
         return "skip" if wanted == "skip" or _worth_skipping(family, problem, horizon) else "step"
     if wanted == "skip":
-        warnings.warn(f"{family.label} runs on the step engine: {obstacle}.", stacklevel=3)
+        warnings.warn(f"{family.label} runs on the step engine: {obstacle}.", stacklevel=4)
     return "step"
 
 
@@ -50,10 +66,10 @@ def _obstacle(family: PolicyFamily, noise: Noise) -> str | None:
         return f"skipping ahead needs Gaussian rewards, and these are {noise.name}"
     if family.kind == "choice":
         return "only index and sampling policies can be skipped ahead"
-    if family.waiting_arms is None:
-        return 'it does not declare what waiting arms do (waiting_arms="fall", "still" or "rise")'
-    if family.kind == "sampling" and family.waiting_arms != "still":
-        return "the deviation of a waiting arm must stand still"
+    if family.unplayed_index is None:
+        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
+    if family.kind == "sampling" and family.unplayed_index != "constant":
+        return "the deviation of an unplayed arm must be constant"
     return None
 
 
@@ -74,7 +90,7 @@ def block_runs(family: PolicyFamily, arms: int, horizon: int, checkpoints: int, 
 
     It must not depend on the machine: where blocks begin decides how sums are rounded.
     """
-    lazy = family.kind == "index" and family.waiting_arms in ("fall", "still")
+    lazy = family.kind == "index" and family.unplayed_index in ("nonincreasing", "constant")
     nanoseconds = 10.0 * horizon + 50.0 * arms if lazy else (20.0 + 6.0 * arms) * horizon
     if engine == "skip":
         nanoseconds = min(nanoseconds, 2000.0 * arms * math.log(horizon + 1.0))
@@ -83,65 +99,55 @@ def block_runs(family: PolicyFamily, arms: int, horizon: int, checkpoints: int, 
 
 
 @functools.cache
-def kernel_of(
-    family: PolicyFamily, noise: Noise, engine: str, keep: bool = True
-) -> Callable[..., None]:
+def kernel_of(family: PolicyFamily, noise: Noise, engine: str) -> Callable[..., None]:
     """Return an engine's kernel for a policy and a kind of reward, compiled on first use.
 
-    Parameters
-    ----------
-    keep : bool
-        Keep the compiled code on disk if policy and noise are part of this package.
+    Compiled code is kept on disk where policy and noise are part of this package.
     """
     template, functions = (_skip_kernel if engine == "skip" else _step_kernel)(family, noise)
-    return specialise(
-        template,
-        functions,
-        name=f"{family.name}-{noise.name}",
-        keep=keep and is_ours(family.function) and is_ours(noise.draw),
-    )
+    return specialise(template, functions, keep=True)
 
 
 def _step_kernel(family: PolicyFamily, noise: Noise) -> tuple[Callable[..., None], dict[str, Any]]:
     functions: dict[str, Any] = {"draw": noise.draw, "play_each_once": _first_rounds(noise)}
     if family.kind == "choice":
-        functions["choose"] = family.function
-        functions["room"] = compiled(family.memory or _nothing)
+        functions["choose"] = rule_of(family)
+        functions["memory_size"] = family.code.compiled.get("memory", _nothing)
         return step.play_choices, functions
     if family.kind == "sampling":
-        functions["deviation"] = family.function
-        functions["still"] = family.waiting_arms == "still"
+        functions["deviation"] = rule_of(family)
+        functions["unplayed_constant"] = family.unplayed_index == "constant"
         return step.play_samples, functions
-    functions["bonus"] = family.function
-    if family.waiting_arms not in ("fall", "still"):
+    functions["bonus"] = rule_of(family)
+    if family.unplayed_index not in ("nonincreasing", "constant"):
         return step.play_index, functions
     functions["leap"] = _LEAP if family.concave else 0.0
-    functions["elect"] = specialise(step.elect, functions)
+    functions["select_arm"] = specialise(step.select_arm, functions)
     return step.play_index_lazily, functions
 
 
 def _skip_kernel(family: PolicyFamily, noise: Noise) -> tuple[Callable[..., None], dict[str, Any]]:
     if family.kind == "sampling":
-        functions: dict[str, Any] = {"deviation": family.function}
+        functions: dict[str, Any] = {"deviation": rule_of(family)}
         functions["play_each_once"] = _first_rounds(noise)
-        functions["compete"] = specialise(thin.compete, functions)
-        functions["lead"] = specialise(thin.lead, functions)
-        return thin.play_thinned, functions
+        functions["compete"] = specialise(skip_thompson.compete, functions)
+        functions["lead"] = specialise(skip_thompson.lead, functions)
+        return skip_thompson.play_thinned, functions
     functions = {
-        "bonus": family.function,
-        "cut": inlined(family.cut or _never),
+        "bonus": rule_of(family),
+        "concave_until": family.code.compiled.get("concave_until", _never),
         "concave": family.concave,
-        "still": family.waiting_arms == "still",
-        "rising": family.waiting_arms == "rise",
+        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_rises": family.unplayed_index == "nondecreasing",
         "play_each_once": _first_rounds(_NOISE_ALONE),
     }
-    functions["lead"] = specialise(skip.lead_on, functions, inline=True)
-    if family.waiting_arms != "rise":
-        return skip.play_falling, functions
-    functions["look"] = specialise(skip.look_at, functions, inline=True)
-    functions["measure"] = specialise(skip.measure_all, functions)
-    functions["scan"] = specialise(skip.scan_rounds, functions)
-    return skip.play_rising, functions
+    functions["play_leader"] = specialise(skip.play_leader, functions, inline=True)
+    if family.unplayed_index != "nondecreasing":
+        return skip.play_nonincreasing, functions
+    functions["best_challenger"] = specialise(skip.best_challenger, functions, inline=True)
+    functions["write_indices"] = specialise(skip.write_indices, functions)
+    functions["scan_rounds"] = specialise(skip.scan_rounds, functions)
+    return skip.play_nondecreasing, functions
 
 
 @functools.cache
@@ -149,7 +155,33 @@ def _first_rounds(noise: Noise) -> Callable[..., int]:
     return specialise(step.play_each_once, {"draw": noise.draw})
 
 
-@inlined
+def rule_of(family: PolicyFamily) -> Callable[..., Any]:
+    """Return the compiled function of a policy, and make sure that it answers as it must.
+
+    A user's may read arrays of the engine and not write them. So it is compiled for read-only ones,
+    and for nothing else: then kernels hand theirs over as such.
+    """
+    rule: Any = family.function
+    if is_ours(family.source):
+        return rule  # type: ignore[no-any-return]
+    number, numbers = numba.float64, numba.float64[::1]
+    seen = numba.types.Array(number, 1, "C", readonly=True)
+    state: tuple[Any, ...] = (number, number, number, number)
+    if family.kind == "choice":
+        state = (number, number, seen, seen, number, numbers, numba.uint64[::1])
+    if not rule.overloads:
+        table = () if family.table is None else (seen,)
+        rule.compile(state + table + (number,) * len(family.defaults))
+        rule.disable_compile()
+    (answer,) = (one.signature.return_type for one in rule.overloads.values())
+    kind, words = numba.types.Number, "a number"
+    if family.kind == "choice":
+        kind, words = numba.types.Integer, "the number of an arm, an int"
+    if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
+        raise TypeError(f"{family.label} must return {words}, got {answer}.")
+    return rule  # type: ignore[no-any-return]
+
+
 def _draw_noise(mean: float, scale: float, stream: Any) -> float:
     return scale * normal(stream)
 
@@ -157,15 +189,11 @@ def _draw_noise(mean: float, scale: float, stream: Any) -> float:
 _NOISE_ALONE = Noise("noise", _draw_noise)  # the skip engine keeps sums of the noise
 
 
+@compiled
 def _nothing(arms: int) -> int:
     return 0
 
 
+@inlined
 def _never(horizon: float, arms: float, *values: float) -> float:
     return math.inf
-
-
-def is_ours(function: Callable[..., Any]) -> bool:
-    """Tell whether a function is part of this package."""
-    # a function made by exec may belong to no module
-    return (function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]

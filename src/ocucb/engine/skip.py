@@ -19,7 +19,7 @@ above the *border*
 2. *A walk inside a Brownian motion.* The leader's sum is a Gaussian random walk, and so a Brownian
    motion seen at whole times only. Its height above the line is a Brownian motion with a drift; the
    time at which it first meets the line has a known law (inverse Gaussian) and is drawn at
-   once (`meeting`). In all rounds before that time the walk is above the line: the leader
+   once (`hitting_time`). In all rounds before that time the walk is above the line: the leader
    leads, and there is no need to look.
 3. *Where they meet*, the height is zero, and the walk's next whole time is a fraction of a step
    away: one normal number gives its place there. If it is above the line, go on with 2. If not,
@@ -27,23 +27,23 @@ above the *border*
    on with a new line.
 4. *Where they do not meet* before m, the place at m is drawn given that they did not: a normal
    number, accepted with the probability 1 - exp(-2 * height * height' / (scale^2 * m)) that a
-   Brownian bridge between two heights stays above zero (`survivor`).
+   Brownian bridge between two heights stays above zero (`endpoint_given_no_hit`).
 
-The time of the meeting is a stopping time, so fresh increments from there on have the right law,
-and whatever else was drawn may be forgotten. Nothing is accepted on trust: a run has exactly the
+The hitting time is a stopping time, so fresh increments from there on have the right law, and
+whatever else was drawn may be forgotten. Nothing is accepted on trust: a run has exactly the
 law that it has in the step engine, apart from the resolution of the random numbers. Each decision
 compares a multiple of 2^-53 with a probability, so it is wrong with probability at most 2^-53, and
-`survivor` gives up on events that are rarer than 1e-18. A leap takes two or three decisions. So the
-total variation distance to the step engine is at most 4e-16 for each leap: below 1e-12 for a run
-with a few hundred changes of leader, below 1e-10 for the largest problems of the paper.
+`endpoint_given_no_hit` gives up on events that are rarer than 1e-18. A leap takes two or three
+decisions. So the total variation distance to the step engine is at most 4e-16 for each leap: below
+1e-12 for a run with a few hundred changes of leader, below 1e-10 for the paper's largest problems.
 
 Who is next
 -----------
 A tournament tree holds a ceiling for every arm's index: its root is the largest, and a new value
-needs log2(K) comparisons. Where waiting arms fall, an old index is a ceiling (`play_falling`);
-J is the largest ceiling of the others, and when the leader falls below it, the arm that owns it is
-looked at afresh. Where waiting arms rise, the ceilings are the indices at the end of a window of
-time (`play_rising`).
+needs log2(K) comparisons. Where the indices of unplayed arms do not rise, an old index is a ceiling
+(`play_nonincreasing`); J is the largest ceiling of the others, and when the leader falls below it,
+the arm that owns it is evaluated afresh. Where they may rise, the ceilings are the indices at the
+end of a window of time (`play_nondecreasing`).
 
 The order of the arms does not change when all means are shifted, so kernels put the best arm's mean
 at 0 and keep sums of the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.
@@ -59,29 +59,31 @@ import numpy as np
 
 from .._compile import compiled, inlined
 from ..random import REWARDS, Words, normal, start_stream, uniform
-from .step import Counts, Floats, give_up, play_each_once, pseudo_regret, record_pulls
+from .step import Counts, Flags, Floats, mark_failed, play_each_once, pseudo_regret, record_pulls
 
 # Declared here, filled in by `specialise`: what the policy says about itself.
 bonus: Callable[..., float]
-cut: Callable[..., float]  # pulls up to which `concave` holds; inf for always
+concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
-still: bool  # waiting arms do not move at all
-rising: bool  # waiting arms rise
+unplayed_constant: bool  # the index (or deviation) of an unplayed arm does not change
+unplayed_rises: bool  # the index of an unplayed arm may rise
 
-# Parts of the kernels that use the bonus: specialised first, under these names.
-lead: Callable[..., tuple[float, float, float, float, float]]
-look: Callable[..., tuple[int, float, float, int]]
-measure: Callable[..., None]
-scan: Callable[..., tuple[float, int, int, int]]
+# Parts of the kernels that use the bonus are specialised first, and bound under their own names.
 
 # What things cost, in steps or nanoseconds. Only speed depends on it.
 LEAP = 10.0  # a leap, in steps
-ROUND, ROUND_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
-TURN, EYE = 120.0, 70.0  # a change of leader, a look at one arm
+COST_ROUND, COST_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
+COST_SWITCH, COST_INDEX = 120.0, 70.0  # a change of leader, a look at one arm
 
 
 @inlined
-def meeting(height: float, drift: float, scale: float, before: float, rewards: Words) -> float:
+def is_finite(index: float) -> bool:
+    """Tell whether an index can be compared: of two infinite ones nobody knows which is larger."""
+    return index - index == 0.0
+
+
+@inlined
+def hitting_time(height: float, drift: float, scale: float, before: float, rewards: Words) -> float:
     """Draw the time at which a Brownian motion that starts at `height` first meets zero.
 
     Any value from `before` on stands for "not before `before`". With a drift away from zero they
@@ -103,7 +105,9 @@ def meeting(height: float, drift: float, scale: float, before: float, rewards: W
 
 
 @inlined
-def survivor(height: float, drift: float, scale: float, span: float, rewards: Words) -> float:
+def endpoint_given_no_hit(
+    height: float, drift: float, scale: float, span: float, rewards: Words
+) -> float:
     """Draw the noise of a Brownian motion from `height` over a `span` in which it stays above zero.
 
     One proposal is needed on average, however unlikely that is, because it is only asked for when
@@ -120,7 +124,7 @@ def survivor(height: float, drift: float, scale: float, span: float, rewards: Wo
     return noise
 
 
-def lead_on(
+def play_leader(
     values: Any,
     sigma: float,
     n: float,
@@ -168,7 +172,7 @@ def lead_on(
         else:
             # The line is T * (near - far) above the border here, some half of reach * near.
             reach = min(reach, max(1.0, np.floor(height / near)))
-            worst = t + 1.0 if rising else t + reach + 1.0
+            worst = t + 1.0 if unplayed_rises else t + reach + 1.0
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
@@ -177,7 +181,7 @@ def lead_on(
         left = reach
         while True:
             if height > close and left > LEAP:
-                time = meeting(height, drift, scale, left, rewards)
+                time = hitting_time(height, drift, scale, left, rewards)
                 if time < left:
                     steps = np.ceil(time)
                     swing = scale * sqrt(steps - time) * normal(rewards)
@@ -185,7 +189,7 @@ def lead_on(
                     height = swing + drift * (steps - time)
                     left -= steps
                 else:
-                    swing = survivor(height, drift, scale, left, rewards)
+                    swing = endpoint_given_no_hit(height, drift, scale, left, rewards)
                     noise += swing
                     height += swing + drift * left
                     left = 0.0
@@ -279,7 +283,7 @@ def record(
     return done
 
 
-def play_falling(
+def play_nonincreasing(
     values: Any,
     means: Floats,
     scales: Floats,
@@ -291,15 +295,18 @@ def play_falling(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
-    """Play a policy whose waiting arms do not rise: what an index once was is a ceiling."""
+    """Play a policy whose unplayed arms do not rise: what an index once was is a ceiling."""
     arms = means.size
     n, K = float(horizon), float(arms)
     end = float(checkpoints[checkpoints.size - 1])
-    edge = np.floor(cut(n, K, *values))
+    edge = np.floor(concave_until(n, K, *values))
     noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         done = play_each_once(
             means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
@@ -311,11 +318,13 @@ def play_falling(
             for i in range(arms):
                 tree[arms + i] = noises[i] - gaps[i] + index
             raise_tree(tree)
-        while t < end and index == index:
+        while t < end and is_finite(index):
+            if stop[0]:
+                return
             while True:
                 leader, rival = highest(tree)
                 T, noise, gap = counts[leader], noises[leader], gaps[leader]
-                if still:
+                if unplayed_constant:
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
                     break
@@ -324,10 +333,12 @@ def play_falling(
                 if not index < rival:
                     break
                 replace(tree, leader, index)
+            if not is_finite(index):
+                break
             height = T * (index - rival)
             before = t
             if rival > -inf:
-                T, t, noise, near, height = lead(
+                T, t, noise, near, height = play_leader(
                     values, sigma, n, K, edge, scales[leader], rival + gap,
                     T, t, end - 1.0, noise, near, height, rewards,
                 )  # fmt: skip
@@ -339,12 +350,12 @@ def play_falling(
             replace(tree, leader, index)
             if checkpoints[done] <= t:
                 done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
-        if index != index:
-            give_up(regret, run)
+        if not is_finite(index):
+            mark_failed(regret, run)
         record_pulls(counts, run, pulls)
 
 
-def measure_all(
+def write_indices(
     values: Any,
     noises: Floats,
     counts: Floats,
@@ -362,7 +373,7 @@ def measure_all(
         tree[arms + i] = noises[i] / T - gaps[i] + sigma * bonus(T, t, n, K, *values)
 
 
-def look_at(
+def best_challenger(
     values: Any,
     tree: Floats,
     noises: Floats,
@@ -437,19 +448,21 @@ def scan_rounds(
     Returns
     -------
     t, leader, turns, done
-        The round, the last arm played (-1 where an index is not a number), the changes of leader,
+        The round, the last arm played (-1 where an index is not finite), the changes of leader,
         and the checkpoints passed.
     """
     arms = gaps.size
     turns = 0
     while t < until:
-        measure(values, noises, counts, gaps, sigma, t + 1.0, n, tree)
+        write_indices(values, noises, counts, gaps, sigma, t + 1.0, n, tree)
         best, top = -1, -inf
         for i in range(arms):
             if tree[arms + i] > top:
                 best, top = i, tree[arms + i]
             elif tree[arms + i] != tree[arms + i]:
                 return t, -1, turns, done
+        if not is_finite(top):
+            return t, -1, turns, done
         if best != leader:
             leader = best
             turns += 1
@@ -462,7 +475,7 @@ def scan_rounds(
     return t, leader, turns, done
 
 
-def play_rising(
+def play_nondecreasing(
     values: Any,
     means: Floats,
     scales: Floats,
@@ -474,12 +487,13 @@ def play_rising(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
-    """Play a policy whose waiting arms rise.
+    """Play a policy whose unplayed arms rise.
 
     Time is cut into windows. A window's ceilings are the indices in its last round, which no
-    waiting arm exceeds before. Where the leader's index is above them all, it leads as in
-    `play_falling`. Where it is not, the arms with higher ceilings are looked at in the present
+    unplayed arm exceeds before. Where the leader's index is above them all, it leads as in
+    `play_nonincreasing`. Where it is not, the arms with higher ceilings are evaluated in this
     round: either one of them leads, or they get a lower ceiling that holds for a shorter time.
 
     While the lead changes in every other round, as it does in the beginning, all this may cost more
@@ -488,11 +502,13 @@ def play_rising(
     arms = means.size
     n, K = float(horizon), float(arms)
     end = float(checkpoints[checkpoints.size - 1])
-    edge = np.floor(cut(n, K, *values))
-    price, fill = ROUND + ROUND_ARM * K, 2.0 * ROUND_ARM * K
+    edge = np.floor(concave_until(n, K, *values))
+    price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
     noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         done = play_each_once(
             means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
@@ -501,17 +517,19 @@ def play_rising(
         leader = arms - 1
         plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
         while t < end and leader >= 0:
+            if stop[0]:
+                return
             start = t
             if plain:
                 until = min(end, t + patience)
-                t, leader, turns, done = scan(
+                t, leader, turns, done = scan_rounds(
                     values, scales, gaps, sigma, n, t, until, leader,
                     checkpoints, done, rewards, noises, counts, tree, regret[run],
                 )  # fmt: skip
-                plain = turns * (TURN + 4.0 * EYE) + fill > (t - start) * price
+                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
-            measure(values, noises, counts, gaps, sigma, until, n, tree)
+            write_indices(values, noises, counts, gaps, sigma, until, n, tree)
             for i in range(arms, 2 * arms):
                 tree[i] = tree[i] if tree[i] == tree[i] else inf
             raise_tree(tree)
@@ -520,16 +538,20 @@ def play_rising(
             turns, looks, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
+                if not is_finite(index):
+                    counts[leader] = T
+                    leader = -1
+                    break
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
                 turns += 1
-                cost = turns * TURN + looks * EYE + fill
+                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
                 if not index > rival:
-                    challenger, top, second, seen = look(
+                    challenger, top, second, seen = best_challenger(
                         values, tree, noises, counts, gaps, index, leader, sigma, t + 1.0, n
                     )
                     looks += seen
-                    if index != index or top != top:
+                    if top != top or top == inf:
                         counts[leader] = T
                         leader = -1
                         break
@@ -554,7 +576,7 @@ def play_rising(
                     share = (level - top) / (rival - top) if rival > top else 0.0
                     span = np.floor(share * (until - t - 1.0))
                     while span > 0.0:
-                        _, rival, _, seen = look(
+                        _, rival, _, seen = best_challenger(
                             values, tree, noises, counts, gaps, level, leader, sigma,
                             t + 1.0 + span, n,
                         )  # fmt: skip
@@ -568,7 +590,7 @@ def play_rising(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
-                    T, t, noise, near, _ = lead(
+                    T, t, noise, near, _ = play_leader(
                         values, sigma, n, K, edge, scale, rival + gap,
                         T, t, valid - 1.0, noise, near, T * (index - rival), rewards,
                     )  # fmt: skip
@@ -586,5 +608,5 @@ def play_rising(
             patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
             width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
-            give_up(regret, run)
+            mark_failed(regret, run)
         record_pulls(counts, run, pulls)

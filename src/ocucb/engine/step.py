@@ -6,7 +6,8 @@ a policy can have, and one that is lazy in the way of the paper's appendix "Comp
 Every kernel plays runs ``first, first + 1, ...`` and fills ``regret[run, checkpoint]``, the
 pseudo-regret (the sum of gap times pulls) after so many rounds, and ``pulls[run, arm]``, the final
 counts. A run depends on its number and the key alone. Where a policy's formula gives something
-that is not a number, the run's regret becomes nan.
+that is not a number, the run's regret becomes nan. When ``stop[0]`` is set, the kernel returns
+within a moment, and what it has filled in means nothing.
 """
 
 from __future__ import annotations
@@ -23,19 +24,22 @@ from ..random import CHOICES, REWARDS, Words, largest, normal, pick, start_strea
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+LONGEST = float(1 << 26)  # pulls of an arm that count for `leap`, so that a leap ends soon
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 bonus: Callable[..., float]
 deviation: Callable[..., float]
 choose: Callable[..., int]
-room: Callable[[int], int]
+memory_size: Callable[[int], int]
 leap: float  # share of its pulls for which an arm's bonus may be estimated ahead; 0 for not at all
-still: bool  # an arm's deviation does not change while it waits
+unplayed_constant: bool  # the index (or deviation) of an unplayed arm does not change
 draw: Callable[[float, float, Words], float]
 
 
 @inlined
-def give_up(regret: Floats, run: int) -> None:
+def mark_failed(regret: Floats, run: int) -> None:
     """Mark a run whose policy could not choose."""
     for c in range(regret.shape[1]):
         regret[run, c] = np.nan
@@ -96,6 +100,7 @@ def play_index(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
     """Look at every arm in every round."""
     arms = means.size
@@ -103,6 +108,8 @@ def play_index(
     sums, counts, index = np.empty(arms), np.empty(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(
@@ -111,12 +118,14 @@ def play_index(
         t = arms
         while done < checkpoints.size:
             t += 1
+            if stop[0]:
+                return
             for i in range(arms):
                 T = counts[i]
                 index[i] = sums[i] / T + sigma * bonus(T, float(t), n, K, *values)
             best = largest(index, choices)
             if best < 0:
-                give_up(regret, run)
+                mark_failed(regret, run)
                 break
             sums[best] += draw(means[best], scales[best], rewards)
             counts[best] += 1.0
@@ -126,7 +135,7 @@ def play_index(
         record_pulls(counts, run, pulls)
 
 
-def elect(
+def select_arm(
     values: Any,
     sums: Floats,
     counts: Floats,
@@ -185,16 +194,19 @@ def play_index_lazily(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
     """Look at the other arms only when the leader's index no longer exceeds theirs.
 
-    For policies whose waiting arms do not rise; it plays the same arms as `play_index`.
+    For policies whose unplayed arms do not rise; it plays the same arms as `play_index`.
     """
     arms = means.size
     n, K = float(horizon), float(arms)
     sums, counts, ceiling = np.empty(arms), np.empty(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(
@@ -207,12 +219,14 @@ def play_index_lazily(
             ceiling[i] = fresh if fresh == fresh else np.inf
         leader, rival = arms - 1, np.inf
         while done < checkpoints.size:
-            stop = float(checkpoints[done])
+            until = float(checkpoints[done])
             mean, scale, total, T = means[leader], scales[leader], sums[leader], counts[leader]
-            while t < stop:
+            while t < until:
+                if stop[0]:
+                    return
                 # For so many pulls the bonus stays above `least`, so the formula can wait while
                 # the mean alone makes up for the rest; 1e-12 is far more than rounding can do.
-                reach = min(stop - t, 1.0 + floor(T * leap))
+                reach = min(until - t, 1.0 + floor(min(T, LONGEST) * leap))
                 least = sigma * bonus(T + reach - 1.0, t + reach, n, K, *values)
                 bar = rival - least + 1e-12 * (abs(rival) + least)
                 last = t + reach
@@ -227,17 +241,17 @@ def play_index_lazily(
                     T += 1.0
                     t += 1.0
             sums[leader], counts[leader] = total, T
-            if t < stop:
-                leader, rival = elect(
+            if t < until:
+                leader, rival = select_arm(
                     values, sums, counts, ceiling, leader, sigma, t + 1.0, n, choices
                 )
                 if leader < 0:
-                    give_up(regret, run)
+                    mark_failed(regret, run)
                     break
                 sums[leader] += draw(means[leader], scales[leader], rewards)
                 counts[leader] += 1.0
                 t += 1.0
-            if t == stop:
+            if t == until:
                 regret[run, done] = pseudo_regret(gaps, counts)
                 done += 1
         record_pulls(counts, run, pulls)
@@ -255,10 +269,11 @@ def play_samples(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
     """Draw a fresh sample for every arm in every round and play the largest.
 
-    Where waiting arms stand still, only the arm just played needs a new mean and deviation.
+    Where deviations of unplayed arms are constant, only the arm just played needs new ones.
     """
     arms = means.size
     n, K = float(horizon), float(arms)
@@ -266,6 +281,8 @@ def play_samples(
     centre, spread = np.empty(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(
@@ -277,21 +294,23 @@ def play_samples(
         t = arms
         while done < checkpoints.size:
             t += 1
+            if stop[0]:
+                return
             best, top = -1, -np.inf
             for i in range(arms):
-                if not still:
+                if not unplayed_constant:
                     spread[i] = sigma * deviation(counts[i], float(t), n, K, *values)
                 sample = centre[i] + spread[i] * normal(choices)
                 if sample > top:
                     best, top = i, sample
             if best < 0:
-                give_up(regret, run)
+                mark_failed(regret, run)
                 break
             sums[best] += draw(means[best], scales[best], rewards)
             T = counts[best] + 1.0
             counts[best] = T
             centre[best] = sums[best] / T
-            if still:
+            if unplayed_constant:
                 spread[best] = sigma * deviation(T, t + 1.0, n, K, *values)
             if t == checkpoints[done]:
                 regret[run, done] = pseudo_regret(gaps, counts)
@@ -311,12 +330,15 @@ def play_choices(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
     """Ask the policy's function in every round."""
     arms = means.size
-    sums, counts, memory = np.empty(arms), np.empty(arms), np.empty(room(arms))
+    sums, counts, memory = np.empty(arms), np.empty(arms), np.empty(memory_size(arms))
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
         for i in range(memory.size):
@@ -327,9 +349,11 @@ def play_choices(
         t = arms
         while done < checkpoints.size:
             t += 1
+            if stop[0]:
+                return
             best = choose(float(t), float(horizon), counts, sums, sigma, memory, choices, *values)
             if best < 0 or best >= arms:
-                give_up(regret, run)
+                mark_failed(regret, run)
                 break
             sums[best] += draw(means[best], scales[best], rewards)
             counts[best] += 1.0

@@ -30,6 +30,7 @@ from ocucb.gittins._bernoulli_kernels import (
     T_STENCIL,
     sweep,
 )
+from ocucb.gittins._numerics import lagrange_weights
 
 Array = NDArray[np.float64]
 
@@ -102,10 +103,7 @@ def _geometric(first: int, last: int, per_octave: int) -> NDArray[np.int64]:
 def _stencils(nodes: Array, at: Array) -> Array:
     """For every point the first of the four nodes around it and their Lagrange weights."""
     first = np.clip(np.searchsorted(nodes, at, side="right") - 2, 0, nodes.size - 4)
-    x = nodes[first[:, None] + np.arange(4)]
     out = np.empty((at.size, STENCIL))
     out[:, 0] = first
-    for j in range(4):
-        others = np.delete(x, j, axis=1)
-        out[:, 1 + j] = np.prod((at[:, None] - others) / (x[:, j : j + 1] - others), axis=1)
+    out[:, 1:] = lagrange_weights(nodes[first + np.arange(4)[:, None]], at).T
     return out

@@ -24,6 +24,14 @@ from ocucb.gittins._kernels import (
     TERMS,
     backward_pass,
 )
+from ocucb.gittins._numerics import (
+    chebyshev_coefficients,
+    chebyshev_sums,
+    gauss_legendre,
+    lagrange_weights,
+    polynomials,
+    product,
+)
 
 Array = NDArray[np.float64]
 
@@ -62,8 +70,7 @@ def build(cells: int) -> Array:
     for cell in range(cells):
         first = min(cell, len(nodes) - TERMS)
         window = slice(first, first + TERMS)
-        powers = np.vander(positions[window] - (cell + 0.5), TERMS, increasing=True)
-        body[cell] = np.linalg.solve(powers, columns[window]).T
+        body[cell] = polynomials(positions[window] - (cell + 0.5), columns[window]).T
     return np.concatenate([header, head, body.ravel()])
 
 
@@ -91,14 +98,12 @@ def along(scaled: Array, ratios: Array) -> Array:
     points = 10
     wanted = d / (1.0 + np.exp(-ratios))
     start = np.clip(np.floor(wanted).astype(int) - points // 2 + 1, 2, d - points)
-    around = start[:, None] + np.arange(points)
+    around = start + np.arange(points)[:, None]
     x = np.log(around / (d - around))
-    at = np.clip(ratios, x[:, 0], x[:, -1])
+    weights = lagrange_weights(x, np.clip(ratios, x[0], x[-1]))
     out = np.zeros(ratios.size)
     for j in range(points):
-        others = np.delete(x, j, axis=1)
-        weight = np.prod((at[:, None] - others) / (x[:, j : j + 1] - others), axis=1)
-        out += weight * scaled[around[:, j] - 1]
+        out += weights[j] * scaled[around[j] - 1]
     return out
 
 
@@ -135,23 +140,19 @@ def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
     # E[U(z + Z); 0 < z + Z < length] for the Chebyshev polynomials in the mapped coordinate v of
     # U, by Gauss-Legendre quadrature in v over the nine deviations that matter.
     inner = math.log1p(length / stretch)
-    low = np.log1p(np.clip(places - 9.0, 0.0, length) / stretch)[:, None] / inner
-    high = np.log1p(np.clip(places + 9.0, 0.0, length) / stretch)[:, None] / inner
-    v = low + (high - low) * (1.0 + abscissae) / 2.0
+    low = np.log1p(np.clip(places - 9.0, 0.0, length) / stretch) / inner
+    high = np.log1p(np.clip(places + 9.0, 0.0, length) / stretch) / inner
+    v = low + (high - low) * (1.0 + abscissae[:, None]) / 2.0
     z = stretch * np.expm1(inner * v)
-    density = np.exp(-0.5 * (z - places[:, None]) ** 2) / math.sqrt(2.0 * math.pi)
-    mass = density * inner * (z + stretch) * (high - low) / 2.0 * weights
-    right = np.matmul(mass[:, None, :], _chebyshev(2.0 * v - 1.0))[:, 0, :] @ to_coefficients
+    density = np.exp(-0.5 * (z - places) ** 2) / math.sqrt(2.0 * math.pi)
+    mass = density * inner * (z + stretch) * (high - low) / 2.0 * weights[:, None]
+    right = product(chebyshev_sums(2.0 * v - 1.0, mass, _NODES).T, to_coefficients)
 
     # E[1; z + Z < 0] and E[z + Z; z + Z < 0] multiply the intercept and the slope of the line.
     below = ndtr(-places)
     moment = places * below - np.exp(-0.5 * places**2) / math.sqrt(2.0 * math.pi)
-    maps = to_coefficients @ np.column_stack([right, below, moment])
-    return (
-        maps[:_COEFFICIENTS].T,
-        stretch * np.expm1(inner * unit),
-        (length, margin, stretch, 2.0 / extent),
-    )
+    maps = product(to_coefficients[:_COEFFICIENTS], np.column_stack([right, below, moment]))
+    return maps.T, stretch * np.expm1(inner * unit), (length, margin, stretch, 2.0 / extent)
 
 
 @cache
@@ -159,17 +160,5 @@ def _points() -> tuple[Array, Array, Array, Array]:
     """What all rungs share: Chebyshev points on (0, 1) and the map from values there to
     coefficients; abscissae and weights of Gauss-Legendre quadrature on (-1, 1).
     """
-    cosines = -np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
-    abscissae, weights = np.polynomial.legendre.leggauss(_QUADRATURE)
-    to_coefficients: Array = np.linalg.inv(_chebyshev(cosines)).astype(np.float64)
-    return (1.0 + cosines) / 2.0, to_coefficients, abscissae, weights
-
-
-def _chebyshev(x: Array) -> Array:
-    """Values of the first _NODES Chebyshev polynomials, along a new last axis."""
-    out = np.empty((_NODES, *x.shape))
-    out[0] = 1.0
-    out[1] = x
-    for k in range(2, _NODES):
-        out[k] = 2.0 * x * out[k - 1] - out[k - 2]
-    return np.moveaxis(out, 0, -1)
+    unit = (1.0 - np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))) / 2.0
+    return unit, chebyshev_coefficients(_NODES), *gauss_legendre(_QUADRATURE)

@@ -1,29 +1,24 @@
-"""Tables that are dear to compute, kept in the user's cache directory.
+"""Tables that are dear to compute, kept in memory and in the user's cache directory.
 
-A file holds a digest and the table's bytes. The digest covers the table's name too, so a file that
-is cut short, damaged, of another version or put under another name is not recognised and the
-table is computed again. A file appears under its name only when it is complete (written
-aside, then renamed), so processes that build the same table at once do no harm. A directory that
-cannot be read or written costs the time of a rebuild and nothing else.
+A directory that cannot be read or written costs the time of a rebuild and nothing else.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from .._kept import read_kept, surroundings, version_folder, write_kept
+
 Array = NDArray[np.float64]
 
-_DIGEST_SIZE = hashlib.sha256().digest_size
 _memory: dict[str, Array] = {}
 _lock = threading.Lock()
 
@@ -40,44 +35,22 @@ def table(name: str, build: Callable[[], Array]) -> Array:
     """
     with _lock:  # threads that want the same table wait for the one that builds it
         if name not in _memory:
-            path = user_cache_path("ocucb") / f"{name}.table"
-            found = _read(path, name)
-            if found is None:
-                found = build()
-                _write(path, name, found)
-            _memory[name] = found
+            path = folder() / f"{name}.table"
+            content = read_kept(path, name)
+            if content is None:
+                _memory[name] = build()
+                write_kept(path, name, _memory[name].astype("<f8").tobytes())
+            else:
+                _memory[name] = np.frombuffer(content, dtype="<f8").astype(np.float64)
         return _memory[name]
+
+
+def folder() -> Path:
+    """Return the folder for tables that were computed with this software on such a machine."""
+    version = hashlib.sha256(f"{surroundings()}\n{scipy.__version__}".encode()).hexdigest()[:16]
+    return version_folder(user_cache_path("ocucb") / "tables", version)
 
 
 def forget() -> None:
     """Drop the tables held in memory; the files stay."""
     _memory.clear()
-
-
-def _digest(name: str, content: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + content).digest()
-
-
-def _read(path: Path, name: str) -> Array | None:
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    content = data[_DIGEST_SIZE:]
-    if data[:_DIGEST_SIZE] != _digest(name, content):
-        return None
-    return np.frombuffer(content, dtype="<f8").astype(np.float64)
-
-
-def _write(path: Path, name: str, values: Array) -> None:
-    content = values.astype("<f8").tobytes()
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(prefix=f"{name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_digest(name, content) + content)
-            os.replace(aside, path)
-        except OSError:
-            os.unlink(aside)
-            raise

@@ -7,6 +7,6 @@ says, `drawing` and `page` show it, and `reproduce` does all of it.
 from __future__ import annotations
 
 from .panels import FIGURES, Panel, panels, select
-from .reproduce import reproduce
+from .reproduction import reproduce
 
 __all__ = ["FIGURES", "Panel", "panels", "reproduce", "select"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from .run import Point
+from .measure import Point
 
 COMPETITIVE = 1.5  # times the regret of the best: within this a policy is competitive
 EXCELLENT = 1.25
@@ -28,33 +28,33 @@ HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "not decided at this N",
 
 
 @dataclass(frozen=True)
-class Number:
+class Estimate:
     """A number with its standard error, and where it was found."""
 
     value: float
     error: float
     where: str = ""
 
-    def __sub__(self, other: Number) -> Number:
-        return Number(self.value - other.value, math.hypot(self.error, other.error), self.where)
+    def __sub__(self, other: Estimate) -> Estimate:
+        return Estimate(self.value - other.value, math.hypot(self.error, other.error), self.where)
 
-    def __truediv__(self, other: Number) -> Number:
+    def __truediv__(self, other: Estimate) -> Estimate:
         if not (self.value > 0.0 and other.value > 0.0):
-            return Number(math.nan, math.inf, self.where)
+            return Estimate(math.nan, math.inf, self.where)
         ratio = self.value / other.value
         spread = math.hypot(self.error / self.value, other.error / other.value)
-        return Number(ratio, ratio * spread, self.where)
+        return Estimate(ratio, ratio * spread, self.where)
 
 
 @dataclass(frozen=True)
-class Test:
+class Criterion:
     """A part of a claim: statistics, and the side of a threshold on which all should be.
 
     Attributes
     ----------
     words : str
         What is measured.
-    numbers : tuple of Number
+    numbers : tuple of Estimate
         They must all be on the right side.
     threshold : float
     below : bool
@@ -66,18 +66,18 @@ class Test:
     """
 
     words: str
-    numbers: tuple[Number, ...]
+    numbers: tuple[Estimate, ...]
     threshold: float
     below: bool
     among: int = 1
     enough: bool = True
 
     @property
-    def number(self) -> Number:
+    def number(self) -> Estimate:
         """The number that is farthest on the wrong side."""
         return max(self.numbers, key=self._excess)
 
-    def _excess(self, number: Number) -> float:
+    def _excess(self, number: Estimate) -> float:
         distance = number.value - self.threshold
         return distance if self.below else -distance
 
@@ -128,7 +128,7 @@ class Claim:
     number: int
     sentence: str
     panels: tuple[str, ...]
-    check: Callable[[Curves], list[Test]]
+    check: Callable[[Curves], list[Criterion]]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Finding:
     """A claim and what became of it."""
 
     claim: Claim
-    tests: list[Test]
+    tests: list[Criterion]
 
     @property
     def verdict(self) -> str:
@@ -163,29 +163,29 @@ class Curves:
         """Return the points of a line, in the order of x."""
         return self._points[panel][line]
 
-    def stretches(self, panel: str, line: str) -> list[Number]:
+    def stretches(self, panel: str, line: str) -> list[Estimate]:
         """Return the mean regret of a line over stretches of its points, some twenty of them."""
         points = self.points(panel, line)
         size = max(1, len(points) // 20)
         return [_mean(points[i : i + size]) for i in range(0, len(points), size)]
 
-    def between(self, panel: str, line: str, low: float, high: float) -> Number:
+    def between(self, panel: str, line: str, low: float, high: float) -> Estimate:
         """Return the mean regret over the points from x = low to high."""
         return _mean([one for one in self.points(panel, line) if low <= one.x <= high])
 
-    def factors(self, panel: str, line: str) -> list[list[Number]]:
+    def factors(self, panel: str, line: str) -> list[list[Estimate]]:
         """Return the ratios of a line to each of the others, for each stretch."""
         others = [self.stretches(panel, name) for name in self.lines(panel) if name != line]
         mine = self.stretches(panel, line)
         return [[one / rival[i] for rival in others] for i, one in enumerate(mine)]
 
-    def all_factors(self, panels: Iterable[str], line: str) -> tuple[Number, ...]:
+    def all_factors(self, panels: Iterable[str], line: str) -> tuple[Estimate, ...]:
         """Return the ratios of a line to any other, over all stretches of some panels."""
         return tuple(
             one for panel in panels for stretch in self.factors(panel, line) for one in stretch
         )
 
-    def worst_factor(self, panels: Iterable[str], line: str) -> Number:
+    def worst_factor(self, panels: Iterable[str], line: str) -> Estimate:
         """Return the largest of these."""
         return max(self.all_factors(panels, line), key=lambda one: one.value)
 
@@ -194,13 +194,13 @@ class Curves:
         return max(one.mean for name in self.lines(panel) for one in self.points(panel, name))
 
 
-def _mean(points: Sequence[Point]) -> Number:
+def _mean(points: Sequence[Point]) -> Estimate:
     where = f"{points[0].panel} at {points[0].x:g}"
     if len(points) > 1:
         where += f" to {points[-1].x:g}"
     value = sum(one.mean for one in points) / len(points)
     error = math.sqrt(sum(one.stderr**2 for one in points)) / len(points)
-    return Number(value, error, where)
+    return Estimate(value, error, where)
 
 
 COMPARISON = ("exp1", "exp2", "exp8", "exp9")
@@ -208,12 +208,12 @@ SENSITIVITY = ("exp4", "exp5", "exp6", "exp7")
 UNIFORM = ("exp11", "exp12")
 
 
-def _alpha_is_robust(curves: Curves) -> list[Test]:
+def _alpha_is_robust(curves: Curves) -> list[Criterion]:
     lines = curves.lines("exp4")
     low, two, three, high = (curves.worst_factor(SENSITIVITY, line) for line in lines)
     outer = min(low, high, key=lambda one: one.value)
     tests = [
-        Test(
+        Criterion(
             f"worst factor to the best α, over all four panels, for {name} less that of the "
             "better of α = 1 and α = 6",
             (inner - outer,),
@@ -227,22 +227,22 @@ def _alpha_is_robust(curves: Curves) -> list[Test]:
             panel, lines[0], 5000, 5000
         )
         words = f"regret with α = 6 over that with α = 1 at n = 5000 ({panel})"
-        tests.append(Test(words, (ratio,), 1.0, True))
+        tests.append(Criterion(words, (ratio,), 1.0, True))
     for panel in ("exp4", "exp5"):
         ratio = curves.between(panel, lines[1], 1.5, 2) / curves.between(panel, lines[3], 1.5, 2)
         words = f"regret with α = 2 over that with α = 6 at Δ ≥ 1.5 ({panel})"
-        tests.append(Test(words, (ratio,), 1.0, True))
+        tests.append(Criterion(words, (ratio,), 1.0, True))
     return tests
 
 
-def _psi_is_weak(curves: Curves) -> list[Test]:
+def _psi_is_weak(curves: Curves) -> list[Criterion]:
     tests = []
     for line in curves.lines("psi"):
         change = curves.between("psi", line, 4, 4) / curves.between("psi", line, 2, 2)
         tests.append(
-            Test(
+            Criterion(
                 f"relative change of regret when ψ goes from 2 to 4 ({line})",
-                (Number(abs(change.value - 1.0), change.error, change.where),),
+                (Estimate(abs(change.value - 1.0), change.error, change.where),),
                 WEAK,
                 True,
             )
@@ -250,7 +250,7 @@ def _psi_is_weak(curves: Curves) -> list[Test]:
     return tests
 
 
-def _ocucb_is_competitive(curves: Curves) -> list[Test]:
+def _ocucb_is_competitive(curves: Curves) -> list[Criterion]:
     everywhere = curves.all_factors((*COMPARISON, *UNIFORM), "OCUCB")
     stretches = [
         stretch for panel in (*COMPARISON, *UNIFORM) for stretch in curves.factors(panel, "OCUCB")
@@ -258,12 +258,14 @@ def _ocucb_is_competitive(curves: Curves) -> list[Test]:
     # where it is better than all others beyond doubt: a ratio small by chance has a large error
     best = min(stretches, key=lambda some: max(one.value + 3.5 * one.error for one in some))
     return [
-        Test("worst factor to any policy of the panel", everywhere, COMPETITIVE, True),
-        Test("factor to the others where it does best", tuple(best), 1.0, True, len(stretches)),
+        Criterion("worst factor to any policy of the panel", everywhere, COMPETITIVE, True),
+        Criterion(
+            "factor to the others where it does best", tuple(best), 1.0, True, len(stretches)
+        ),
     ]
 
 
-def _gittins_wins(curves: Curves) -> list[Test]:
+def _gittins_wins(curves: Curves) -> list[Criterion]:
     tests = []
     for panel in ("exp1", "exp2"):
         chances = [
@@ -273,23 +275,23 @@ def _gittins_wins(curves: Curves) -> list[Test]:
         share = sum(chances) / len(chances)
         error = math.sqrt(sum(p * (1.0 - p) for p in chances)) / len(chances)
         words = f"share of the axis on which it has the lowest regret of all ({panel})"
-        tests.append(Test(words, (Number(share, error),), 0.5, False))
+        tests.append(Criterion(words, (Estimate(share, error),), 0.5, False))
     return tests
 
 
-def _chance_below(number: Number, threshold: float) -> float:
+def _chance_below(number: Estimate, threshold: float) -> float:
     """Return the probability that what a number estimates lies below a threshold."""
     if number.error == 0.0:
         return float(number.value < threshold)
     return 0.5 * math.erfc((number.value - threshold) / number.error / math.sqrt(2.0))
 
 
-def _moss_is_competitive(curves: Curves) -> list[Test]:
+def _moss_is_competitive(curves: Curves) -> list[Criterion]:
     everywhere = curves.all_factors(COMPARISON, "MOSS")
-    return [Test("worst factor to any policy of the panel", everywhere, COMPETITIVE, True)]
+    return [Criterion("worst factor to any policy of the panel", everywhere, COMPETITIVE, True)]
 
 
-def _thompson_is_aocucb(curves: Curves) -> list[Test]:
+def _thompson_is_aocucb(curves: Curves) -> list[Criterion]:
     tests = []
     for panel in (*COMPARISON, *UNIFORM):
         height = curves.largest(panel)
@@ -299,73 +301,77 @@ def _thompson_is_aocucb(curves: Curves) -> list[Test]:
             strict=True,
         )
         shares = tuple(
-            Number(abs(gap.value) / height, gap.error / height, gap.where)
+            Estimate(abs(gap.value) / height, gap.error / height, gap.where)
             for gap in (a - b for a, b in pairs)
         )
         words = f"largest distance as a share of the axis ({panel})"
-        tests.append(Test(words, shares, VISIBLE, True))
+        tests.append(Criterion(words, shares, VISIBLE, True))
     return tests
 
 
-def _moss_explodes(curves: Curves) -> list[Test]:
+def _moss_explodes(curves: Curves) -> list[Criterion]:
     moss = next(name for name in curves.lines("exp10") if name.startswith("MOSS"))
 
-    def factor(low: float, high: float) -> Number:
+    def factor(low: float, high: float) -> Estimate:
         return curves.between("exp10", moss, low, high) / curves.between(
             "exp10", "OCUCB", low, high
         )
 
-    def power(line: str) -> Number:
+    def power(line: str) -> Estimate:
         many, few = (curves.between("exp10", line, *ends) for ends in ((2000, 2500), (100, 200)))
         growth, scale = many / few, math.log(2250 / 150)
-        return Number(math.log(growth.value) / scale, growth.error / growth.value / scale)
+        return Estimate(math.log(growth.value) / scale, growth.error / growth.value / scale)
 
     return [
-        Test("regret of MOSS over that of OCUCB at K = 2500", (factor(2500, 2500),), 1.5, False),
-        Test(
+        Criterion(
+            "regret of MOSS over that of OCUCB at K = 2500", (factor(2500, 2500),), 1.5, False
+        ),
+        Criterion(
             "power of K with which MOSS's regret grows from K ≤ 200 to K ≥ 2000, less OCUCB's",
             (power(moss) - power("OCUCB"),),
             0.0,
             False,
         ),
-        Test("regret of MOSS over that of OCUCB for K ≤ 100", (factor(0, 100),), EXCELLENT, True),
+        Criterion(
+            "regret of MOSS over that of OCUCB for K ≤ 100", (factor(0, 100),), EXCELLENT, True
+        ),
     ]
 
 
-def _two_lead(curves: Curves) -> list[Test]:
+def _two_lead(curves: Curves) -> list[Criterion]:
     tests = []
     for panel in UNIFORM:
         level = {name: curves.between(panel, name, 1e4, 1e5) for name in curves.lines(panel)}
         leaders = [level.pop(name) for name in ("OCUCB", "MOSS")]
         ratios = tuple(leader / other for leader in leaders for other in level.values())
         words = f"OCUCB and MOSS over any of the others, n ≥ 10^4 ({panel})"
-        tests.append(Test(words, ratios, 1.0, True))
+        tests.append(Criterion(words, ratios, 1.0, True))
         words = f"UCB over OCUCB and over MOSS, n ≥ 10^4 ({panel})"
         ratios = tuple(level["UCB"] / leader for leader in leaders)
-        tests.append(Test(words, ratios, EXCELLENT, False))
+        tests.append(Criterion(words, ratios, EXCELLENT, False))
     return tests
 
 
-def _three_is_excellent(curves: Curves) -> list[Test]:
+def _three_is_excellent(curves: Curves) -> list[Criterion]:
     alphas = curves.all_factors(SENSITIVITY, "OCUCB")
     rivals = curves.all_factors((*COMPARISON, *UNIFORM), "OCUCB")
     return [
-        Test("worst factor of α = 3 to another α", alphas, EXCELLENT, True),
-        Test("worst factor of α = 3 to another policy", rivals, EXCELLENT, True),
+        Criterion("worst factor of α = 3 to another α", alphas, EXCELLENT, True),
+        Criterion("worst factor of α = 3 to another policy", rivals, EXCELLENT, True),
     ]
 
 
-def _spread_falls(curves: Curves) -> list[Test]:
+def _spread_falls(curves: Curves) -> list[Criterion]:
     tests = []
     for panel, low, high, symbol in (("psi", 2.0, 16.0, "ψ"), ("alpha", 2.0, 8.0, "α")):
         for line in curves.lines(panel):
             at = {one.x: one for one in curves.points(panel, line)}
             less, more = (
-                Number(at[x].deviation, at[x].deviation_error, f"{panel} at {x:g}")
+                Estimate(at[x].deviation, at[x].deviation_error, f"{panel} at {x:g}")
                 for x in (low, high)
             )
             words = f"standard deviation at {symbol} = {high:g} over that at {low:g} ({line})"
-            tests.append(Test(words, (more / less,), 1.0, True))
+            tests.append(Criterion(words, (more / less,), 1.0, True))
     return tests
 
 

@@ -10,10 +10,11 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._files import noting, replacing
 from ..figures import panels as empty_panels
 from ..results import QUANTILES
+from .measure import Point
 from .panels import FIGURES, TEASER, Panel
-from .run import Point
 
 # The paper's colours; in black and white the lines differ too.
 _STYLES: dict[str, tuple[str, Any]] = {
@@ -137,13 +138,14 @@ def tex_number(number: int) -> str:
     return rf"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''} \times 10^{power}"
 
 
-def write(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure in all formats, the same bytes for the same picture."""
+def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[Path]:
+    """Write a figure in all formats, the same bytes for the same picture; note what fails."""
     paths = [folder / f"{name}.{ending}" for ending in ENDINGS]
     dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # what was laid out once serves all formats
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         for path, ending in zip(paths, ENDINGS, strict=True):
-            figure.savefig(path, dpi=150, metadata=dateless[ending])
+            with noting(failures, path), replacing(path, "wb") as file:
+                figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])
     return paths

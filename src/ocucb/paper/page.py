@@ -13,9 +13,9 @@ from pathlib import Path
 
 from .. import __version__
 from ..progress import duration
-from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Finding, Test
+from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
+from .measure import Point
 from .panels import FIGURES, Panel
-from .run import Point
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _claim(finding: Finding) -> str:
     )
 
 
-def _test(test: Test) -> str:
+def _test(test: Criterion) -> str:
     number = test.number
     mark = {HOLDS: "✓", FAILS: "✗"}.get(test.verdict, "?")
     where = f" ({escape(number.where)})" if number.where and "(" not in test.words else ""

@@ -58,10 +58,10 @@ class Panel:
     top: float | None = None
 
 
-Setting = Callable[[float], tuple[Problem, int]]
+Instance = Callable[[float], tuple[Problem, int]]
 
 
-def _same_problem(policies: Iterable[Policy], setting: Setting) -> list[Line]:
+def _same_problem(policies: Iterable[Policy], setting: Instance) -> list[Line]:
     """Return a line for each policy; `setting` gives problem and horizon for each x."""
 
     def line(policy: Policy) -> Line:
@@ -90,11 +90,11 @@ def _ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
         return OCUCB(alpha=alpha, psi=psi)
 
 
-def _gap_varies(K: int) -> Setting:
+def _gap_varies(K: int) -> Instance:
     return lambda x: (gap(K, x), 10_000)
 
 
-def _horizon_varies(problem: Problem) -> Setting:
+def _horizon_varies(problem: Problem) -> Instance:
     return lambda x: (problem, int(x))
 
 

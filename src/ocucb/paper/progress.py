@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..progress import bar, duration
+from ..progress import duration, progress_bar
 
 if TYPE_CHECKING:
     from ..blocks import Block
-    from ..conduct import Job
-    from .run import Task
+    from ..scheduler import Job
+    from .measure import Task
 
 
 class Display:
@@ -27,7 +27,7 @@ class Display:
     def __init__(self, wanted: bool | None = None) -> None:
         people = sys.stderr is not None and sys.stderr.isatty()
         shown = people if wanted is None else wanted
-        self._bar: Any = bar("{task.percentage:.0f}%") if shown else None
+        self._bar: Any = progress_bar("{task.percentage:.0f}%") if shown else None
         self._task: Any = None
 
     def __enter__(self) -> Display:

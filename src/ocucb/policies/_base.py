@@ -16,19 +16,21 @@ Each decorator turns one function into a `PolicyFamily`; calling that with param
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from .._compile import inlined
+from .._users import Snapshot, is_ours, plain
 
 Kind = Literal["index", "sampling", "choice"]
-Waiting = Literal["fall", "still", "rise"]
+Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
 
 # How many leading arguments of a policy's function belong to the engine.
 _STATE = {
@@ -78,8 +80,8 @@ class PolicyFamily:
         How the command line calls it.
     kind : {"index", "sampling", "choice"}
         Which of the three forms `function` has.
-    function : callable
-        The compiled rule.
+    source : callable
+        The rule, a plain function.
     defaults : dict
         Parameters and their default values, in the order in which `function` takes them.
     formula, reference : str
@@ -87,13 +89,14 @@ class PolicyFamily:
     valid, proved : dict of str to Range
         Where a parameter makes sense (anything else is an error), and where the regret bound of
         `reference` is proved (anything else is worth a warning).
-    waiting_arms : {"fall", "still", "rise"} or None
+    unplayed_index : {"nonincreasing", "constant", "nondecreasing"} or None
         What an arm's index (or deviation) does with t while the arm is not played; None when
         nobody has said.
     concave : bool
-        ``pulls * bonus`` is concave while the arm is played, as far as `cut` (see `index_policy`).
-    cut : callable or None
-        Pulls from which on the bonus is zero, as ``cut(horizon, arms, *parameters)``.
+        ``pulls * bonus`` is concave while the arm is played, as far as `concave_until` (see
+        `index_policy`).
+    concave_until : callable or None
+        Pulls from which on the bonus is zero, as ``concave_until(horizon, arms, *parameters)``.
     memory : callable or None
         Numbers that a choice policy remembers, as ``memory(arms)``; they start at zero.
     table : callable or None
@@ -101,23 +104,47 @@ class PolicyFamily:
         what belongs to the engine and before its parameters.
     rewards : str or None
         The only kind of reward that the policy is meant for.
+    check : bool
+        Check `unplayed_index`, `concave` and `concave_until` on a grid before a policy of your own
+        is played.
     """
 
     name: str
     label: str
     kind: Kind
-    function: Callable[..., Any]
+    source: Callable[..., Any]
     defaults: Mapping[str, float]
     formula: str
     reference: str
     valid: Mapping[str, Range] = field(default_factory=dict)
     proved: Mapping[str, Range] = field(default_factory=dict)
-    waiting_arms: Waiting | None = None
+    unplayed_index: Unplayed | None = None
     concave: bool = False
-    cut: Callable[..., float] | None = None
+    concave_until: Callable[..., float] | None = None
     memory: Callable[[int], int] | None = None
     table: Callable[[int], npt.NDArray[np.float64]] | None = None
     rewards: str | None = None
+    check: bool = True
+
+    @cached_property
+    def code(self) -> Snapshot:
+        """The rule and what belongs to it, compiled; a user's as it was when first used."""
+        parts = {"rule": self.source, "concave_until": self.concave_until, "memory": self.memory}
+        return Snapshot({name: part for name, part in parts.items() if part is not None})
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The compiled rule."""
+        rule: Callable[..., Any] = self.code.compiled["rule"]
+        return rule
+
+    def out_of_bounds(self, arms: int) -> str:
+        """Say what a rule may have done that looked for what an array does not hold."""
+        memory = 0 if self.memory is None else self.memory(arms)
+        return (
+            f"{self.label} looks beyond the end of an array: pulls and sums hold {arms} numbers, "
+            f"memory holds {memory} (declare memory= for more)."
+        )
 
     def __call__(self, /, *args: float, **kwargs: float) -> Policy:
         """Return the policy with these parameters; the others keep their defaults."""
@@ -166,7 +193,9 @@ class PolicyFamily:
 
         if FAMILIES.get(self.name) is self:
             return family_named, (self.name,)
-        return super().__reduce_ex__(protocol)
+        # Compiled code stays here: it is made anew from what arrives.
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _family_of, (facts, self.__doc__, self.__module__)
 
     def __repr__(self) -> str:
         return f"<policy {_call(self, self.defaults)}>"
@@ -175,7 +204,15 @@ class PolicyFamily:
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
     """Return the Python that makes a policy."""
     inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
-    return f"{family.function.__name__}({inside})"
+    return f"{family.source.__name__}({inside})"
+
+
+def _family_of(facts: dict[str, Any], doc: str | None, module: str) -> PolicyFamily:
+    """Return a family that presents itself as the function that states it."""
+    family = PolicyFamily(**facts)
+    object.__setattr__(family, "__doc__", doc)
+    object.__setattr__(family, "__module__", module)
+    return family
 
 
 def _count(number: int, noun: str) -> str:
@@ -239,36 +276,113 @@ class Policy:
         if self.family.table is None:
             return self.values
         try:
-            return (self.family.table(horizon), *self.values)
+            table = self.family.table(horizon)
         except ValueError as error:
             raise ValueError(f"{self.label}: {error}") from None
+        if not self.is_ours:
+            table = np.array(table)
+            table.flags.writeable = False  # it is not only this run's
+        return (table, *self.values)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the policy is one of the library's, which its name is enough to find."""
+        return is_ours(self.family.source)
+
+    def identity(self, arguments: tuple[Any, ...]) -> str:
+        """Return a name for all that a user's policy does; one of ours is known by its own.
+
+        Parameters
+        ----------
+        arguments : tuple
+            What `arguments` returned.
+        """
+        family = self.family
+        digest = hashlib.sha256(family.code.identity.encode())
+        digest.update(f"{family.kind} {family.unplayed_index} {family.concave}".encode())
+        if family.table is not None:
+            digest.update(np.ascontiguousarray(arguments[0]).tobytes())
+        return f"{self.name} {digest.hexdigest()}"
 
     def __repr__(self) -> str:
         return _call(self.family, self.parameters)
 
 
 def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> PolicyFamily:
-    """Read name and parameters off a policy's function, compile it and wrap it up."""
-    state = _STATE[kind] + (("table",) if "table" in facts else ())
-    arguments = inspect.signature(function).parameters
+    """Read name and parameters off a policy's function and check what is declared."""
+    function = plain(function)  # numba.njit may have been there before
+    if not inspect.isfunction(function):
+        raise TypeError(f"a policy must be stated as a plain function, got {function!r}.")
     title = function.__name__
-    if len(arguments) < len(state):
-        raise TypeError(f"{title} must take the arguments {', '.join(state)} first.")
-    defaults: dict[str, float] = {}
-    for argument in list(arguments.values())[len(state) :]:
-        if argument.default is inspect.Parameter.empty:
-            raise TypeError(f"{title}'s parameter {argument.name!r} needs a default value.")
-        if argument.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            raise TypeError(f"{title}'s parameter {argument.name!r} must be an ordinary one.")
-        defaults[argument.name] = float(argument.default)
-    facts.setdefault("name", title.lower().replace("_", "-"))
-    facts.setdefault("label", title)
-    facts.setdefault("formula", f"{title}{inspect.signature(function)}")
-    facts.setdefault("reference", "a policy of your own")
-    family = PolicyFamily(kind=kind, function=inlined(function), defaults=defaults, **facts)
-    object.__setattr__(family, "__doc__", inspect.getdoc(function))
-    object.__setattr__(family, "__module__", function.__module__)
-    return family
+    state = _STATE[kind] + (("table",) if facts.get("table") is not None else ())
+    arguments = list(inspect.signature(function).parameters.values())
+    given = tuple(argument.name for argument in arguments[: len(state)])
+    if given != state:
+        raise TypeError(
+            f"{title} must take the arguments {', '.join(state)} first, in this order, got "
+            f"{', '.join(given) or 'none'}."
+        )
+    defaults = {one.name: _default(title, one) for one in arguments[len(state) :]}
+    facts = {
+        "name": title.lower().replace("_", "-"),
+        "label": title,
+        "formula": f"{title}{inspect.signature(function)}",
+        "reference": "a policy of your own",
+        **facts,
+    }
+    _check_facts(title, facts)
+    facts.update(kind=kind, source=function, defaults=defaults)
+    return _family_of(facts, inspect.getdoc(function), function.__module__)
+
+
+def _default(title: str, parameter: inspect.Parameter) -> float:
+    """Return the default value of a policy's parameter."""
+    if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        raise TypeError(f"{title}'s parameter {parameter.name!r} must be an ordinary one.")
+    if parameter.default is inspect.Parameter.empty:
+        raise TypeError(f"{title}'s parameter {parameter.name!r} needs a default value.")
+    try:
+        if isinstance(parameter.default, str | bytes):
+            raise TypeError
+        return float(parameter.default)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"the default of {title}'s parameter {parameter.name!r} must be a number, got "
+            f"{parameter.default!r}."
+        ) from None
+
+
+def _check_facts(title: str, facts: dict[str, Any]) -> None:
+    """Refuse what is not a declaration, or has a value that nobody knows."""
+    allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "defaults"}
+    for name in facts.keys() - allowed:
+        raise TypeError(
+            f"{title} declares {name!r}, which is not one of {', '.join(sorted(allowed))}."
+        )
+    for name in ("name", "label", "formula", "reference", "rewards"):
+        text = facts.get(name)
+        if name == "rewards" and text is None:
+            continue
+        if not isinstance(text, str) or not text or not text.isprintable():
+            raise ValueError(f"{title}'s {name} must be one line of text, got {text!r}.")
+    declared = facts.get("unplayed_index")
+    if declared is not None and declared not in get_args(Unplayed):
+        raise ValueError(
+            f"{title}'s unplayed_index must be {', '.join(map(repr, get_args(Unplayed)))} or None, "
+            f"got {declared!r}."
+        )
+    for name in ("concave", "check"):
+        if not isinstance(facts.get(name, False), bool):
+            raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
+    for name in ("concave_until", "memory", "table"):
+        if facts.get(name) is None:
+            continue
+        facts[name] = plain(facts[name])
+        if not inspect.isfunction(facts[name]):
+            raise TypeError(f"{title}'s {name} must be a plain function, got {facts[name]!r}.")
+    for name in ("valid", "proved"):
+        if not isinstance(facts.get(name, {}), Mapping):
+            raise TypeError(f"{title}'s {name} must be a dict of ranges, got {facts[name]!r}.")
 
 
 Decorator = Callable[[Callable[..., Any]], PolicyFamily]
@@ -295,20 +409,20 @@ def index_policy(
     **facts
         Any of the attributes of `PolicyFamily`. Engines make use of
 
-        waiting_arms : {"fall", "still", "rise"}
+        unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
             What the bonus does as t grows and the arm waits; with it you also say that the bonus
             does not rise with pulls. Without it every arm is looked at in every round.
         concave : bool
             ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
-            while pulls and t grow together (up to `cut`, where one is given).
-        cut : callable
-            ``cut(horizon, arms, ...)``: pulls from which on the bonus is zero.
+            while pulls and t grow together (up to `concave_until`, where one is given).
+        concave_until : callable
+            ``concave_until(horizon, arms, ...)``: pulls from which on the bonus is zero.
 
     Examples
     --------
     >>> import ocucb
     >>> from math import log, sqrt
-    >>> @ocucb.index_policy(waiting_arms="rise")
+    >>> @ocucb.index_policy(unplayed_index="nondecreasing")
     ... def cautious(pulls, t, horizon, arms, constant=8.0):
     ...     return sqrt(constant / pulls * log(t))
     >>> cautious(constant=4)

@@ -14,7 +14,7 @@ from ._base import index_policy
     name="aocucb",
     formula="mean + sigma * sqrt(2 / T * log(n / T))",
     reference="Lattimore (2015), Optimally confident UCB, algorithm 2",
-    waiting_arms="still",
+    unplayed_index="constant",
     concave=True,
 )
 def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:

@@ -16,7 +16,7 @@ from ._base import index_policy
     formula="mean + sigma * g(n - t + 1, T), g the Gittins offset of a flat Gaussian prior",
     reference="Bradt, Johnson and Karlin (1956); Lattimore (2016), Regret analysis of the "
     "finite-horizon Gittins index strategy",
-    waiting_arms="fall",
+    unplayed_index="nonincreasing",
     concave=True,
     table=surrogate,
 )

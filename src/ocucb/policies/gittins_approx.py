@@ -25,6 +25,6 @@ def GittinsApprox(pulls: float, t: float, horizon: float, arms: float) -> float:
     """The closed form that the paper's author proposes in place of the Gittins index.
 
     Where a logarithm is not positive (M <= 1 or M <= T) the bonus is 0. It declares nothing about
-    waiting arms: for T < M < 1.066 T the index of one can rise.
+    unplayed arms: for T < M < 1.066 T the index of one can rise.
     """
     return _offset(pulls, t, horizon)

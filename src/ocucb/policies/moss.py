@@ -10,7 +10,7 @@ from math import log, sqrt
 from ._base import above, index_policy
 
 
-def _cut(horizon: float, arms: float, constant: float) -> float:
+def _concave_until(horizon: float, arms: float, constant: float) -> float:
     return horizon / arms
 
 
@@ -19,9 +19,9 @@ def _cut(horizon: float, arms: float, constant: float) -> float:
     formula="mean + sigma * sqrt(constant / T * log(max(1, n / (T * K))))",
     reference="Audibert and Bubeck (2009), Minimax policies for bandits",
     valid={"constant": above(0)},
-    waiting_arms="still",
+    unplayed_index="constant",
     concave=True,
-    cut=_cut,
+    concave_until=_concave_until,
 )
 def MOSS(pulls: float, t: float, horizon: float, arms: float, constant: float = 2.0) -> float:
     """Minimax Optimal Strategy in the Stochastic case.

@@ -16,7 +16,7 @@ from ._base import above, at_least, index_policy
     reference="Lattimore (2015), Optimally confident UCB, algorithm 1",
     valid={"alpha": above(0), "psi": at_least(1)},
     proved={"alpha": above(2), "psi": at_least(2)},
-    waiting_arms="fall",
+    unplayed_index="nonincreasing",
     concave=True,
 )
 def OCUCB(

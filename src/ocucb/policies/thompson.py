@@ -15,7 +15,7 @@ from ._base import sampling_policy
     label="Thompson sampling",
     formula="mean + sigma * N(0, 1 / T), a fresh sample for every arm in every round",
     reference="Thompson (1933); flat prior as in Lattimore (2015), appendix on experiments",
-    waiting_arms="still",
+    unplayed_index="constant",
 )
 def ThompsonSampling(pulls: float, t: float, horizon: float, arms: float) -> float:
     """Thompson sampling: play the arm whose sample from the posterior is largest."""

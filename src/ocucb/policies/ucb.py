@@ -15,7 +15,7 @@ from ._base import above, index_policy
     formula="mean + sigma * sqrt(constant / T * log(t))",
     reference="Katehakis and Robbins (1995); Auer, Cesa-Bianchi and Fischer (2002)",
     valid={"constant": above(0)},
-    waiting_arms="rise",
+    unplayed_index="nondecreasing",
     concave=True,
 )
 def UCB(pulls: float, t: float, horizon: float, arms: float, constant: float = 2.0) -> float:

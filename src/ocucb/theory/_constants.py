@@ -240,10 +240,10 @@ def _derive(
     as large as c_1 asks (Const11). C_1 and C_2 grow with all of them, so each is taken as small as
     it may be, unless c_3 is given.
     """
-    room = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
-    if not (room > 0 and kappa > 0):
+    slack = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
+    if not (slack > 0 and kappa > 0):
         return None
-    c2 = ((math.sqrt(alpha) + math.sqrt(2 * gamma)) / room) ** 2
+    c2 = ((math.sqrt(alpha) + math.sqrt(2 * gamma)) / slack) ** 2
     c4 = math.sqrt(2) * gamma
 
     def over(x: float) -> float:

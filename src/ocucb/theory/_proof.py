@@ -17,7 +17,7 @@ import numpy as np
 
 from ..problems import Numbers
 from ._constants import Constants, c_gamma
-from ._quantities import Floats, Setting, in_range, log_plus, setting
+from ._quantities import Floats, Instance, in_range, log_plus, setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Proof:
     these belong to a complete set of constants.
     """
 
-    problem: Setting
+    problem: Instance
     gamma: float
     c6: float
     c9: float

@@ -55,7 +55,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Instance:
     """A checked problem in units of sigma: gaps in increasing order, horizon."""
 
     gaps: Floats
@@ -83,7 +83,7 @@ class Setting:
         return float(self.gaps.sum()) if self.gaps[-1] > 1 else 0.0
 
 
-def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Setting:
+def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
     """Check means, horizon and sigma; every bound starts here."""
     problem = gaussian(means, sigma)
     if np.ptp(problem.scales) > 0:
@@ -91,7 +91,7 @@ def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Setting:
     scaled = np.sort(problem.gaps) / in_range(problem.sigma, "sigma")
     for end in scaled[scaled > 0][[0, -1]] if scaled.any() else ():
         in_range(float(end), "a gap over sigma")
-    return Setting(scaled, to_count(horizon, "horizon"), problem.sigma)
+    return Instance(scaled, to_count(horizon, "horizon"), problem.sigma)
 
 
 def in_range(value: float, name: str) -> float:

@@ -13,14 +13,14 @@ import numpy as np
 
 from ..problems import Numbers
 from ._constants import Constants, constants
-from ._quantities import Bound, Setting, complexities_of, log_plus, setting
+from ._quantities import Bound, Instance, complexities_of, log_plus, setting
 
 PAPER = "Lattimore (2015), Optimally confident UCB"
 BOOK = "Lattimore and Szepesvári (2020), Bandit algorithms"
 _SUBGAUSSIAN = "sigma-subgaussian rewards"
 
 
-def ocucb_sum(problem: Setting) -> float:
+def ocucb_sum(problem: Instance) -> float:
     """Return Σ (1/Δ_i) log⁺(n/H_i), in units of sigma."""
     H = complexities_of(problem.gaps)[problem.best_arms :]
     return float((log_plus(problem.horizon / H) / problem.suboptimal).sum())
@@ -69,7 +69,7 @@ def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> B
 
 
 def _explicit(
-    problem: Setting, alpha: float, psi: float, given: Constants | None, goal: str
+    problem: Instance, alpha: float, psi: float, given: Constants | None, goal: str
 ) -> Constants:
     found = constants(float(alpha), float(psi), goal=goal) if given is None else given
     largest = float(problem.gaps[-1])

@@ -41,8 +41,8 @@ costs least is learned from the rounds before.
 blocks accepted unseen. A run has at most n of them. So its distribution differs from the step
 engine's by at most 1e-18 in total variation, and that of 10^6 runs together by at most 1e-12.
 
-**Asked of the policy.** Its deviation depends on pulls and parameters alone (``waiting_arms`` is
-"still") and does not rise with pulls. Rewards are Gaussian. As in the step engine, an arm whose
+**Asked of the policy.** Its deviation depends on pulls and parameters alone (``unplayed_index`` is
+"constant") and does not rise with pulls. Rewards are Gaussian. As in the step engine, an arm whose
 deviation is not a number is not played, and without any other arm the run's regret becomes nan.
 
 References
@@ -58,13 +58,10 @@ from math import erfc, exp, floor, log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._compile import compiled, inlined
 from ..random import CHOICES, REWARDS, Words, normal, start_stream, uniform
-from .step import Counts, Floats, give_up, play_each_once, pseudo_regret, record_pulls
-
-Flags = npt.NDArray[np.bool_]
+from .step import Counts, Flags, Floats, mark_failed, play_each_once, pseudo_regret, record_pulls
 
 # Declared here, filled in by `specialise`: the policy's formula.
 deviation: Callable[..., float]
@@ -252,12 +249,13 @@ def compete(
     record: Record,
     done: int,
     t: float,
-    stop: float,
+    until: float,
     caution: float,
     rewards: Words,
     choices: Words,
+    stop: Flags,
 ) -> tuple[float, int, float]:
-    """Play round after round from t to `stop`, sampling the active arms.
+    """Play round after round from t to `until`, sampling the active arms.
 
     The threshold c is the largest mean - caution * spread. Returns t, how many checkpoints are done
     and the caution to go on with; t = -1 when no arm can be played.
@@ -292,7 +290,7 @@ def compete(
     wait = exponential(choices) / total
     mark = float(record.checkpoints[done])
     dips, points = 0.0, 0.0
-    while t < stop:
+    while t < until and not stop[0]:
         t += 1.0
         best, top = -1, -np.inf
         if busy == arms:
@@ -345,7 +343,7 @@ def compete(
         if t == mark:
             record.regret[done] = pseudo_regret(record.gaps, counts)
             done += 1
-            if t < stop:
+            if t < until:
                 mark = float(record.checkpoints[done])
     if busy == arms:
         caution -= 0.05
@@ -365,11 +363,12 @@ def lead(
     record: Record,
     done: int,
     t: float,
-    stop: float,
+    until: float,
     rewards: Words,
     choices: Words,
+    stop: Flags,
 ) -> tuple[float, int]:
-    """Play from t to `stop`, or as long as one arm leads, from candidate to candidate.
+    """Play from t to `until`, or as long as one arm leads, from candidate to candidate.
 
     Does nothing when no arm leads, so that less than `_LIMIT` of the rounds are candidates.
     Returns t and how many checkpoints are done.
@@ -387,18 +386,18 @@ def lead(
     # The lower the bar, the longer it holds, but the more candidates. Let it raise the rate of an
     # arm by a factor, or to where the arm will hardly be a candidate before the end.
     never = sqrt(2.0 * log(8.0 * K * (n - t)))
-    room = 1e6 * (spread[leader] + scales[leader])  # with one arm any bar will do
+    slack = 1e6 * (spread[leader] + scales[leader])  # with one arm any bar will do
     for i in range(arms):
         if i != leader:
             gap = mean[leader] - mean[i]
             square = wide + spread[i] * spread[i]
             if not gap * gap > _SLACK * square:
                 return t, done
-            room = min(room, max(gap - never * sqrt(square), _SLACK * square / gap))
+            slack = min(slack, max(gap - never * sqrt(square), _SLACK * square / gap))
     drift, scale, T = means[leader], scales[leader], counts[leader]
-    if not T * room > 2.0 * scale:
+    if not T * slack > 2.0 * scale:
         return t, done
-    bar = mean[leader] - room
+    bar = mean[leader] - slack
     total = 0.0
     for i in range(arms):
         rate[i] = 0.0
@@ -411,10 +410,10 @@ def lead(
     total = sum_rates(rate, groups)
     sure = scale * scale * log(n / _RISK)
     drift -= bar
-    height = T * room
+    height = T * slack
     idle = 0
     leads = True
-    while leads and t < stop:
+    while leads and t < until and not stop[0]:
         mark = float(record.checkpoints[done])
         wait = mark - t
         if total > 0.0:
@@ -505,6 +504,7 @@ def play_thinned(
     first: int,
     regret: Floats,
     pulls: Counts,
+    stop: Flags,
 ) -> None:
     """Skip ahead while an arm leads, and sample the arms that compete while none does."""
     arms = means.size
@@ -522,6 +522,8 @@ def play_thinned(
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     last = float(checkpoints[checkpoints.size - 1]) if checkpoints.size > 0 else 0.0
     for run in range(regret.shape[0]):
+        if stop[0]:
+            return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(
@@ -533,15 +535,19 @@ def play_thinned(
         record = Record(gaps, checkpoints, regret[run])
         t, caution = K, 0.0
         while 0.0 <= t < last:
+            if stop[0]:
+                return
             before = t
             t, done = lead(
-                values, problem, now, clock, ends, heights, record, done, t, last, rewards, choices
-            )
+                values, problem, now, clock, ends, heights, record, done, t, last,
+                rewards, choices, stop,
+            )  # fmt: skip
             if t == before:
-                stop = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
+                until = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
                 t, done, caution = compete(
-                    values, problem, now, clock, record, done, t, stop, caution, rewards, choices
-                )
+                    values, problem, now, clock, record, done, t, until, caution,
+                    rewards, choices, stop,
+                )  # fmt: skip
         if t < 0.0:
-            give_up(regret, run)
+            mark_failed(regret, run)
         record_pulls(now.counts, run, pulls)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..blocks import Block, Specification
-from ..conduct import Job, Watch, conduct
 from ..engine import engine_for
 from ..results import QUANTILES, PolicyResult
+from ..scheduler import Job, Watch, run_jobs
 from ..store import Store
 from .panels import Line, Panel
 from .progress import Display
@@ -75,7 +75,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Means:
+class RunContext:
     """What tasks are measured with."""
 
     threads: int
@@ -83,9 +83,9 @@ class Means:
     store: Store
     display: Display
 
-    def conduct(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
+    def run_jobs(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
         """Have jobs played."""
-        return conduct(
+        return run_jobs(
             jobs,
             threads=self.threads,
             executor=self.executor,
@@ -105,7 +105,7 @@ def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[T
     ]
 
 
-def estimate(tasks: Sequence[Task], means: Means) -> tuple[list[float], float]:
+def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], float]:
     """Return the seconds that a run of each task takes, and those of all runs that are missing.
 
     The first block of a few points on each line is played (or found in the store), and the time of
@@ -125,12 +125,12 @@ def estimate(tasks: Sequence[Task], means: Means) -> tuple[list[float], float]:
     def jobs() -> Iterator[Job]:
         for i in pilots:
             specification = tasks[i].specification()
-            means.display.say(f"preparing {tasks[i].panel.name}, {specification.policy.label}")
+            context.display.say(f"preparing {tasks[i].panel.name}, {specification.policy.label}")
             specification.prepare()
             yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
 
     cost = {}
-    for i, job in zip(pilots, means.conduct(jobs()), strict=True):
+    for i, job in zip(pilots, context.run_jobs(jobs()), strict=True):
         assert job.merged is not None
         cost[i] = job.seconds / job.merged.runs
     a_run = [0.0] * len(tasks)
@@ -139,11 +139,11 @@ def estimate(tasks: Sequence[Task], means: Means) -> tuple[list[float], float]:
         between = np.interp(numbers, known, [cost[i] for i in known])
         for i, one in zip(numbers, between, strict=True):
             a_run[i] = float(one)
-    missing = [max(0, task.runs - means.store.runs(task.specification())) for task in tasks]
+    missing = [max(0, task.runs - context.store.runs(task.specification())) for task in tasks]
     return a_run, sum(one * runs for one, runs in zip(a_run, missing, strict=True))
 
 
-def measure(tasks: Sequence[Task], means: Means) -> Iterator[Point]:
+def measure(tasks: Sequence[Task], context: RunContext) -> Iterator[Point]:
     """Play tasks and yield their points in order."""
     reached = {"task": 0}
 
@@ -154,9 +154,9 @@ def measure(tasks: Sequence[Task], means: Means) -> Iterator[Point]:
             yield Job(specification, task.runs)
 
     def watch(job: Job, block: Block, played: bool) -> None:
-        means.display.advance(reached["task"], job, block, played)
+        context.display.advance(reached["task"], job, block, played)
 
-    for job in means.conduct(jobs(), watch):
+    for job in context.run_jobs(jobs(), watch):
         task = tasks[reached["task"]]
         reached["task"] += 1
         yield _point(task, job)

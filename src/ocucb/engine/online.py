@@ -12,13 +12,13 @@ numbers for ties and samples: the same rewards give the same arms. Beyond what t
 
 - arms that were never asked for nor told about come first, in order;
 - an arm whose rewards are all outstanding comes after the arms that have one, and among such arms
-  one with the fewest open asks comes first (`unheard`);
+  one with the fewest open asks comes first (`pending_index`);
 - beyond the horizon n, t and T count as n;
 - K is the number of arms that are not retired, t - 1 the number of asks and extra rewards so far.
 
 Without looking at all arms
 ---------------------------
-Where the index of a waiting arm does not rise, what it was when somebody last looked is a
+Where the index of an unplayed arm does not rise, what it was when somebody last looked is a
 *ceiling*. A tree over blocks of arms holds the highest ceiling of each part: the arm that owns the
 highest of all is looked at afresh; if it stays above the second highest, it is the largest, and if
 not, its ceiling is lowered and the next one is looked at. A look costs log K.
@@ -44,7 +44,7 @@ import numpy.typing as npt
 from .._compile import compiled, inlined, specialise
 from ..policies._base import PolicyFamily
 from ..random import Words, below, normal
-from . import is_ours
+from . import rule_of
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -65,29 +65,27 @@ BLOCK = 32  # arms in a leaf of the tree
 bonus: Callable[..., float]
 deviation: Callable[..., float]
 choose: Callable[..., int]
-still: bool  # waiting arms do not move: ceilings are exact
+unplayed_constant: bool  # the index (or deviation) of an unplayed arm does not change
 whole: bool  # the policy counts successes: sums must stay whole numbers
 
-# Parts of the kernels that use the policy: specialised first, under these names.
-index_of: Callable[..., float]
-look_at_all: Callable[..., None]
-look_at: Callable[..., None]
-elect: Callable[..., int]
+# Parts that use the policy are specialised first, and bound under their own names; this one has
+# four forms, `select_lazily` and so on.
+select_arm: Callable[..., int]
 
 
 @inlined
-def unheard(waiting: float) -> float:
+def pending_index(waiting: float) -> float:
     """Return what stands for the index of an arm without a reward: below all, open asks count."""
     return -1e300 - 1e288 * waiting
 
 
-def index_now(
+def current_index(
     values: Any, n: float, sigma: float, arms: Floats, clock: Counts, i: int | np.int64
 ) -> float:
     """Return an arm's index in the next round."""
     told, waiting = arms[i, TOLD], arms[i, OPEN]
     if told == 0.0:
-        return unheard(waiting)
+        return pending_index(waiting)
     t = min(clock[ROUNDS] + 1.0, n)
     K = float(clock[ARMS])
     index: float = arms[i, SUM] / told + sigma * bonus(min(told + waiting, n), t, n, K, *values)
@@ -246,7 +244,7 @@ def highest(ceilings: Floats, tree: Floats, number: float) -> int:
 # Four ways to elect an arm; all return -1 where the policy gives something that is not a number.
 
 
-def elect_lazily(
+def select_lazily(
     values: Any,
     n: float,
     sigma: float,
@@ -258,10 +256,10 @@ def elect_lazily(
     memory: Floats,
 ) -> int:
     """Return the arm with the largest index, looking at few."""
-    while not still:
+    while not unplayed_constant:
         top = tree[1, TOP]
         if tree[1, ALIKE] > 0.0:
-            fresh = index_of(values, n, sigma, arms, clock, np.int64(tree[1, FIRST]))
+            fresh = current_index(values, n, sigma, arms, clock, np.int64(tree[1, FIRST]))
             if fresh != fresh:
                 return -1
             if fresh > tree[1, SECOND]:
@@ -271,7 +269,7 @@ def elect_lazily(
             number = 0.0
             while tree[1, TOP] == top and number < tree[1, COUNT]:
                 i = highest(ceilings, tree, number)
-                fresh = index_of(values, n, sigma, arms, clock, i)
+                fresh = current_index(values, n, sigma, arms, clock, i)
                 if fresh != fresh:
                     return -1
                 if fresh < top:
@@ -282,11 +280,11 @@ def elect_lazily(
                 break
     ties = tree[1, COUNT]
     best = highest(ceilings, tree, float(below(stream, ties)) if ties > 1.0 else 0.0)
-    index = index_of(values, n, sigma, arms, clock, best) if tree[1, TOP] == inf else 0.0
+    index = current_index(values, n, sigma, arms, clock, best) if tree[1, TOP] == inf else 0.0
     return best if index == index else -1
 
 
-def elect_by_index(
+def select_by_index(
     values: Any,
     n: float,
     sigma: float,
@@ -301,7 +299,7 @@ def elect_by_index(
     best, top, ties = -1, -inf, 0
     for i in range(arms.shape[0]):
         if arms[i, ACTIVE] > 0.0:
-            index = index_of(values, n, sigma, arms, clock, i)
+            index = current_index(values, n, sigma, arms, clock, i)
             ceilings[i] = index
             if index > top:
                 best, top, ties = i, index, 1
@@ -319,7 +317,7 @@ def elect_by_index(
     return best
 
 
-def elect_by_sample(
+def select_by_sample(
     values: Any,
     n: float,
     sigma: float,
@@ -341,13 +339,13 @@ def elect_by_sample(
                 spread = sigma * deviation(min(told + waiting, n), t, n, K, *values)
                 sample = arms[i, SUM] / told + spread * normal(stream)
             else:
-                sample = unheard(waiting)
+                sample = pending_index(waiting)
             if sample > top:
                 best, top = i, sample
     return best
 
 
-def elect_by_choice(
+def select_by_choice(
     values: Any,
     n: float,
     sigma: float,
@@ -396,7 +394,7 @@ def elect_by_choice(
 # The kernels
 
 
-def look_around(
+def refresh_all(
     values: Any,
     n: float,
     sigma: float,
@@ -409,7 +407,7 @@ def look_around(
     for i in range(arms.shape[0]):
         ceilings[i] = -inf
         if arms[i, ACTIVE] > 0.0:
-            index = index_of(values, n, sigma, arms, clock, i)
+            index = current_index(values, n, sigma, arms, clock, i)
             # what is not a number is found out when its turn comes
             ceilings[i] = index if index == index else inf
     leaves = tree.shape[0] // 2
@@ -419,7 +417,7 @@ def look_around(
         join(arms, tree, node)
 
 
-def look_again(
+def refresh_arm(
     values: Any,
     n: float,
     sigma: float,
@@ -437,9 +435,9 @@ def look_again(
     """
     if first and clock[FRESH] == 0 and clock[SETTLED] == 0:
         clock[SETTLED] = 1
-        look_at_all(values, n, sigma, arms, ceilings, tree, clock)
+        refresh_all(values, n, sigma, arms, ceilings, tree, clock)
     else:
-        index = index_of(values, n, sigma, arms, clock, i)
+        index = current_index(values, n, sigma, arms, clock, i)
         replace(arms, ceilings, tree, i, index if index == index else inf)
 
 
@@ -467,13 +465,13 @@ def ask(
         clock[FRESH] -= 1
     else:
         s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-        i = elect(values, n, sigma, arms, ceilings, tree, clock, stream, memory)
+        i = select_arm(values, n, sigma, arms, ceilings, tree, clock, stream, memory)
         if i < 0:
             stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
             return -1
     arms[i, OPEN] += 1.0
     clock[ROUNDS] += 1
-    look_at(values, n, sigma, arms, ceilings, tree, clock, i, first)
+    refresh_arm(values, n, sigma, arms, ceilings, tree, clock, i, first)
     return i
 
 
@@ -509,7 +507,7 @@ def tell(
         elif after == 0.0:
             clock[FRESH] += 1
             clock[CURSOR] = min(clock[CURSOR], i)
-        look_at(values, n, sigma, arms, ceilings, tree, clock, i, before == 0.0)
+        refresh_arm(values, n, sigma, arms, ceilings, tree, clock, i, before == 0.0)
 
 
 def rebuild(
@@ -534,12 +532,12 @@ def rebuild(
             clock[ARMS] += 1
             if arms[i, TOLD] + arms[i, OPEN] == 0.0:
                 clock[FRESH] += 1
-    look_at_all(values, n, sigma, arms, ceilings, tree, clock)
+    refresh_all(values, n, sigma, arms, ceilings, tree, clock)
 
 
 def is_lazy(family: PolicyFamily) -> bool:
     """Tell whether a policy can be played without looking at all arms."""
-    return family.kind == "index" and family.waiting_arms in ("fall", "still")
+    return family.kind == "index" and family.unplayed_index in ("nonincreasing", "constant")
 
 
 def tree_for(family: PolicyFamily, arms: int) -> Floats:
@@ -550,45 +548,44 @@ def tree_for(family: PolicyFamily, arms: int) -> Floats:
 
 @functools.cache
 def kernels_of(
-    family: PolicyFamily, keep: bool = True
+    family: PolicyFamily,
 ) -> tuple[Callable[..., int], Callable[..., None], Callable[..., None]]:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
 
-    Parameters
-    ----------
-    keep : bool
-        Keep the compiled code on disk if the policy is part of this package.
+    Compiled code is kept on disk if the policy is part of this package.
     """
     functions: dict[str, Any] = {
-        "look_at": _do_nothing,
-        "still": family.waiting_arms == "still",
+        "refresh_arm": _do_nothing,
+        "unplayed_constant": family.unplayed_index == "constant",
         "whole": family.rewards == "bernoulli",
     }
-    functions.update(_tree_kernels(keep))
-    rule = {"index": "bonus", "sampling": "deviation", "choice": "choose"}[family.kind]
-    functions[rule] = family.function
+    functions.update(_tree_kernels())
     if family.kind == "index":
-        functions["index_of"] = specialise(index_now, functions)
-        functions["look_at_all"] = specialise(look_around, functions)
-        way = elect_by_index
+        functions["bonus"] = rule_of(family)
+        functions["current_index"] = specialise(current_index, functions)
+        functions["refresh_all"] = specialise(refresh_all, functions)
+        way = select_by_index
         if is_lazy(family):
-            functions["look_at"] = specialise(look_again, functions)
-            way = elect_lazily
+            functions["refresh_arm"] = specialise(refresh_arm, functions)
+            way = select_lazily
+    elif family.kind == "sampling":
+        functions["deviation"] = rule_of(family)
+        functions["refresh_all"] = _do_nothing
+        way = select_by_sample
     else:
-        functions["look_at_all"] = _do_nothing
-        way = elect_by_sample if family.kind == "sampling" else elect_by_choice
-    functions["elect"] = specialise(way, functions)
-    return tuple(  # type: ignore[return-value]
-        specialise(template, functions, name=family.name, keep=keep and is_ours(family.function))
-        for template in (ask, tell, rebuild)
-    )
+        functions["choose"] = rule_of(family)
+        functions["refresh_all"] = _do_nothing
+        way = select_by_choice
+    functions["select_arm"] = specialise(way, functions)
+    kernels = (specialise(template, functions, keep=True) for template in (ask, tell, rebuild))
+    return tuple(kernels)  # type: ignore[return-value]
 
 
 @functools.cache
-def _tree_kernels(keep: bool) -> dict[str, Callable[..., Any]]:
+def _tree_kernels() -> dict[str, Callable[..., Any]]:
     """Compile what is the same for all policies."""
     parts: tuple[Callable[..., Any], ...] = (replace, lower, highest)
-    return {part.__name__: specialise(part, {}, name="tree", keep=keep) for part in parts}
+    return {part.__name__: specialise(part, {}, keep=True) for part in parts}
 
 
 @compiled

@@ -21,7 +21,10 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass
 
-from .blocks import Block, Spans, Specification, play_all_here, play_there
+import numpy as np
+
+from .blocks import Block, Spans, Specification, run_blocks, run_blocks_remotely
+from .engine.step import Flags
 from .results import Moments
 from .store import Store
 
@@ -62,10 +65,10 @@ class Job:
             return True
         if self.precision is None or self.merged.runs < FEWEST_RUNS:
             return False
-        return self.bar <= self.precision * float(self.merged.mean[-1])
+        return self.half_width <= self.precision * float(self.merged.mean[-1])
 
     @property
-    def bar(self) -> float:
+    def half_width(self) -> float:
         """Two standard errors of the mean regret at the horizon."""
         if self.merged is None or self.merged.runs < 2:
             return math.inf
@@ -94,9 +97,9 @@ class Job:
         runs, mean = self.merged.runs, float(self.merged.mean[-1])
         if runs < FEWEST_RUNS or not mean > 0.0:
             return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
-        guess = runs * (self.bar / (self.precision * mean)) ** 2
+        guess = runs * (self.half_width / (self.precision * mean)) ** 2
         # relative errors of the variance (from the fourth moment) and of the squared mean
-        doubt = math.sqrt((self.merged.kurtosis - 1.0) / runs + (self.bar / mean) ** 2)
+        doubt = math.sqrt((self.merged.kurtosis - 1.0) / runs + (self.half_width / mean) ** 2)
         low, high = guess / (1.0 + 2.0 * doubt), guess * (1.0 + 2.0 * doubt)
         return min(max(low, runs), self.runs), min(max(high, runs), self.runs)
 
@@ -113,7 +116,7 @@ class _Batch:
     blocks: list[Block] | None
 
 
-def conduct(
+def run_jobs(
     jobs: Iterable[Job],
     *,
     threads: int,
@@ -140,13 +143,14 @@ def conduct(
         Told of each block when it has been merged, and whether it was played now.
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
-    room = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
+    stop = np.zeros(1, dtype=np.bool_)  # tells our threads that nobody waits any more
+    capacity = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
     line: deque[_Batch] = deque()
     try:
         while True:
-            while len(line) < room and (due := next(coming, None)) is not None:
-                line.append(_placed(*due, ours, executor))
+            while len(line) < capacity and (due := next(coming, None)) is not None:
+                line.append(_placed(*due, ours, executor, stop))
             if not line:
                 if store is not None:
                     store.flush()
@@ -173,8 +177,8 @@ def conduct(
         for batch in line:
             if batch.future is not None:
                 batch.future.cancel()
+        stop[0] = True
         if ours is not None:
-            # Do not wait for blocks that nobody wants any more.
             ours.shutdown(wait=False, cancel_futures=True)
 
 
@@ -212,15 +216,20 @@ def _batches(
 
 
 def _placed(
-    job: Job, spans: Spans, known: Block | None, ours: Executor | None, executor: Executor | None
+    job: Job,
+    spans: Spans,
+    known: Block | None,
+    ours: Executor | None,
+    executor: Executor | None,
+    stop: Flags,
 ) -> _Batch:
     """Give blocks to a worker, unless they are known."""
     if known is not None:
         return _Batch(job, None, [known])
     if ours is not None:
-        return _Batch(job, ours.submit(play_all_here, job.specification, spans), None)
+        return _Batch(job, ours.submit(run_blocks, job.specification, spans, stop), None)
     assert executor is not None
-    return _Batch(job, executor.submit(play_there, job.specification.package, spans), None)
+    return _Batch(job, executor.submit(run_blocks_remotely, job.specification.package, spans), None)
 
 
 def _collect(line: deque[_Batch], store: Store | None) -> None:

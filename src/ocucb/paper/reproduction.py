@@ -10,17 +10,18 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
 from ..progress import duration
-from ..results import QUANTILES, replacing
+from ..results import QUANTILES
 from ..simulation import to_workers
 from ..store import Store
 from . import drawing
 from .claims import Finding, judge
+from .measure import Point, RunContext, estimate, measure, tasks_of
 from .page import Report, page
 from .panels import FIGURES, Panel, panels, select
 from .progress import Display
-from .run import Means, Point, estimate, measure, tasks_of
 
 _FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N", "mean", "stderr")
 _SPREAD = ("deviation", "deviation_stderr")
@@ -29,11 +30,12 @@ _COLUMNS = (*_FIRST, *_SPREAD, *(f"q{level:g}" for level in QUANTILES), "seed")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a reproduction found and wrote."""
+    """What a reproduction found and wrote, and a sentence for each file that could not be."""
 
     findings: list[Finding]
     files: list[Path]
     full: str
+    failures: list[str]
 
 
 def reproduce(
@@ -80,11 +82,15 @@ def reproduce(
     number = {panel.name: _runs(panel, runs, scale) for panel in chosen}
     threads = to_workers(workers)
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
+    figures = [name for name, (_, parts) in FIGURES.items() if number.keys() & set(parts)]
+    pictures = [f"{name}.{ending}" for name in figures for ending in drawing.ENDINGS]
+    data = [f"{panel.name}.csv" for panel in chosen]
+    check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
     tasks = tasks_of(chosen, number, seed)
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
-        means = Means(threads, executor, store, display)
+        means = RunContext(threads, executor, store, display)
         a_run, missing = estimate(tasks, means)
         say(
             f"{len(tasks):,} points in {len(chosen)} panels: about "
@@ -94,19 +100,21 @@ def reproduce(
         points = list(measure(tasks, means))
         display.say("drawing")
         spent = time.monotonic() - began
-        files = [_write_points(folder, panel.name, points, seed) for panel in chosen]
+        failures: list[str] = []
+        files = [_write_points(folder, panel.name, points, seed, failures) for panel in chosen]
         # What an earlier call measured stays on the page.
         for name in every:
             if name not in number:
                 points += _earlier(folder, name, seed)
-        files += _write_figures(folder, every, points)
+        files += _write_figures(folder, every, points, failures)
         findings = judge(points)
-        files.append(_write_findings(folder, findings))
+        files.append(_write_findings(folder, findings, failures))
         full = _full_time(every, points, threads)
         report = Report(points, findings, every, seed, threads, spent, full)
-        with replacing(folder / "index.html") as file:
+        files.append(folder / "index.html")
+        with noting(failures, files[-1]), replacing(files[-1]) as file:
             file.write(page(report, folder))
-    return Reproduction(findings, [*files, folder / "index.html"], full)
+    return Reproduction(findings, files, full, failures)
 
 
 def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
@@ -137,9 +145,11 @@ def _full_time(every: dict[str, Panel], points: Sequence[Point], threads: int) -
     )
 
 
-def _write_points(folder: Path, name: str, points: Sequence[Point], seed: int) -> Path:
+def _write_points(
+    folder: Path, name: str, points: Sequence[Point], seed: int, failures: list[str]
+) -> Path:
     path = folder / f"{name}.csv"
-    with replacing(path) as file:
+    with noting(failures, path), replacing(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for one in points:
@@ -190,19 +200,21 @@ def _read_points(path: Path, name: str, seed: int) -> list[Point]:
         return []
 
 
-def _write_figures(folder: Path, every: dict[str, Panel], points: Sequence[Point]) -> list[Path]:
+def _write_figures(
+    folder: Path, every: dict[str, Panel], points: Sequence[Point], failures: list[str]
+) -> list[Path]:
     there = {one.panel for one in points}
     files = []
     for name, (_, parts) in FIGURES.items():
         mine = {part: every[part] for part in parts if part in there}
         if mine:
-            files += drawing.write(drawing.draw(name, mine, points), folder, name)
+            files += drawing.write(drawing.draw(name, mine, points), folder, name, failures)
     return files
 
 
-def _write_findings(folder: Path, findings: Sequence[Finding]) -> Path:
+def _write_findings(folder: Path, findings: Sequence[Finding], failures: list[str]) -> Path:
     path = folder / "claims.csv"
-    with replacing(path) as file:
+    with noting(failures, path), replacing(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         head = ("claim", "sentence", "verdict", "statistic", "where", "value", "stderr")
         writer.writerow((*head, "side", "threshold", "verdict_of_statistic"))

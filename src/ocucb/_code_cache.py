@@ -1,0 +1,98 @@
+"""Compiled code on disk: one file for one function with one signature.
+
+The folder's name covers our sources, the versions of Python and numba, and the processor; a file's
+name the function with everything bound into it (see `_compile`) and its signature. So a file can
+only ever hold one thing: processes that write it at once write the same, and nothing goes stale.
+A file that is damaged or cannot be read costs the time of compiling again and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from platformdirs import user_cache_path
+
+from ._kept import read_kept, surroundings, version_folder, write_kept
+
+# Settings of numba that change the code which it generates.
+_SETTINGS = (
+    "BOUNDSCHECK",
+    "CPU_FEATURES",
+    "CPU_NAME",
+    "DEBUGINFO_DEFAULT",
+    "ENABLE_AVX",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+    "USING_SVML",
+)
+
+
+class CodeCache(_Cache):  # type: ignore[misc]
+    """Where numba looks for the compiled forms of one function.
+
+    Parameters
+    ----------
+    name : str
+        A name that no other code of this version of the package has.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def cache_path(self) -> str:
+        return str(folder())
+
+    def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
+        target_context.refresh()
+        found = read_kept(*self._place(signature))
+        return (
+            None if found is None else CompileResult._rebuild(target_context, *pickle.loads(found))
+        )
+
+    def save_overload(self, signature: Any, result: CompileResult) -> None:
+        if not (result.lifted or result.library.has_dynamic_globals):
+            write_kept(*self._place(signature), dumps(result._reduce()))
+
+    def _place(self, signature: Any) -> tuple[Path, str]:
+        name = f"{self._name}{signature}"
+        file = f"{self._name.rpartition('.')[2]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        return folder() / file, name
+
+    def enable(self) -> None:
+        """Always enabled: numba asks for the method."""
+
+    def disable(self) -> None:
+        """Always enabled: numba asks for the method."""
+
+    def flush(self) -> None:
+        """Nothing goes stale: numba asks for the method."""
+
+
+def folder() -> Path:
+    """Return the folder for compiled code of this version of the package."""
+    chosen = numba.config.CACHE_DIR  # the environment variable NUMBA_CACHE_DIR
+    root = Path(chosen, "ocucb") if chosen else user_cache_path("ocucb")
+    return version_folder(root / "compiled", _fingerprint())
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """Name everything that compiled code depends on besides the function itself."""
+    digest = hashlib.sha256(surroundings().encode())
+    home = Path(__file__).parent
+    for path in sorted(home.rglob("*.py")):
+        digest.update(f"{path.relative_to(home)} {path.stat().st_size}\n".encode())
+        digest.update(path.read_bytes())
+    settings = [f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS]
+    digest.update("\n".join(settings).encode())
+    return digest.hexdigest()[:16]

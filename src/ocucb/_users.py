@@ -1,0 +1,214 @@
+"""Functions of users: what they mean, taken once, and compiled under names that nobody else has.
+
+A formula can change its meaning without changing its name: it is edited in a notebook, or a
+constant that it reads gets another value, while the compiler goes on with the first. So a user's
+functions are taken in one `Snapshot` when they are first used. Streams, stores and compiled code
+all go by that; when the functions mean something else later, they are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from ._compile import USER_OPTIONS, inlined, mark_as_users
+
+_HERE = str(Path(__file__).parent)
+_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages whose versions we trust
+
+
+def is_ours(function: Callable[..., Any]) -> bool:
+    """Tell whether a function is part of this package."""
+    code = getattr(plain(function), "__code__", None)
+    return isinstance(code, CodeType) and code.co_filename.startswith(_HERE)
+
+
+def plain(function: Any) -> Any:
+    """Return the Python function behind a compiled one."""
+    return getattr(function, "py_func", function)
+
+
+class Snapshot:
+    """Some functions as they were when they were first used.
+
+    Parameters
+    ----------
+    functions : dict
+        Plain functions by name, all of them ours or all of them a user's.
+
+    Attributes
+    ----------
+    compiled : dict
+        The same functions, compiled to become part of a kernel.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+        self._ours = all(map(is_ours, functions.values()))
+        if self._ours:
+            self.compiled = {name: inlined(one) for name, one in functions.items()}
+        else:
+            self._meaning = meaning(functions)
+            self.compiled = {
+                name: inlined(one) if is_ours(one) else _compiled_copy(one, USER_OPTIONS, {})
+                for name, one in functions.items()
+            }
+
+    @property
+    def identity(self) -> str:
+        """A name for what the functions mean; ours have the name that their owner has."""
+        return "" if self._ours else hashlib.sha256(self._meaning.text.encode()).hexdigest()
+
+    @property
+    def unknown(self) -> Any:
+        """Something that the functions refer to and that cannot be told from another version."""
+        return None if self._ours else self._meaning.unknown
+
+    def check(self, label: str) -> None:
+        """Refuse functions that no longer mean what they meant."""
+        if not self._ours and meaning(self._functions).text != self._meaning.text:
+            raise ValueError(
+                f"{label} reads a value that has changed since it was first used, and compiled "
+                "code keeps the first one: make it a parameter, or define the function again."
+            )
+
+
+class Meaning(NamedTuple):
+    """A text that changes when what functions compute may change.
+
+    `unknown` is something that they refer to and that the text cannot describe, or None.
+    """
+
+    text: str
+    unknown: Any
+
+
+def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
+    """Return what functions mean: bytecode, and the constants and functions that it refers to."""
+    unknown: list[Any] = []
+    parts = [f"{name}: {_of_value(one, None, [], unknown)}" for name, one in functions.items()]
+    return Meaning("\n".join(parts), unknown[0] if unknown else None)
+
+
+def _of_value(value: Any, user: CodeType | None, seen: list[CodeType], unknown: list[Any]) -> str:
+    """Describe something that the code `user` refers to by name."""
+    value = plain(getattr(value, "_dispatcher", value))  # of numba.vectorize and numba.njit
+
+    def of(one: Any) -> str:
+        return _of_value(one, user, seen, unknown)
+
+    if isinstance(value, ModuleType):
+        if _is_known(value.__name__):
+            return value.__name__
+        used = _names(user) if user is not None else []
+        inside = [f"{name}={of(getattr(value, name))}" for name in used if hasattr(value, name)]
+        return f"{value.__name__}[{';'.join(inside)}]"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{';'.join(map(of, value))}]"
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    if _is_known(name):
+        return name
+    code = getattr(value, "__code__", None)
+    if not isinstance(code, CodeType):
+        unknown.append(value)
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    if code in seen:  # it calls itself
+        return f"again {seen.index(code)}"
+    defaults = (value.__defaults__ or (), sorted((value.__kwdefaults__ or {}).items()))
+    inputs = of((defaults[0], tuple(defaults[1])))
+    return f"{_of_code(code, _space(value), value.__doc__, [*seen, code], unknown)}{inputs}"
+
+
+def _of_code(
+    code: CodeType,
+    space: dict[str, Any],
+    doc: str | None,
+    seen: list[CodeType],
+    unknown: list[Any],
+) -> str:
+    parts = [code.co_code.hex(), ",".join(code.co_names)]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            parts.append(_of_code(constant, space, None, seen, unknown))
+        else:
+            parts.append(repr(None if constant == doc else constant))
+    for name in (*code.co_names, *code.co_freevars):
+        if name in space:
+            parts.append(_of_value(space[name], code, seen, unknown))
+    return "(" + ";".join(parts) + ")"
+
+
+def _is_known(name: str) -> bool:
+    return name.partition(".")[0] in _KNOWN
+
+
+def _space(function: FunctionType) -> dict[str, Any]:
+    """Return what a function's names stand for now."""
+    inside = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            inside[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return {**function.__globals__, **inside}
+
+
+def _names(code: CodeType) -> list[str]:
+    """Return the names that code and the code inside it refer to."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [*code.co_names, *(name for one in inner for name in _names(one))]
+
+
+def _compiled_copy(function: Any, options: dict[str, Any], seen: dict[Any, Any]) -> Any:
+    """Compile a copy with a name that no other function has, and with its values as they are now.
+
+    What it refers to is copied along: a helper that was compiled earlier may hold earlier values.
+    """
+    names = set(_names(function.__code__))
+    cells = tuple(CellType() for _ in function.__closure__ or ())
+    space: dict[str, Any] = {}
+    copy = FunctionType(
+        function.__code__, space, function.__name__, function.__defaults__, cells or None
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__ = function.__module__
+    copy.__qualname__ = f"{function.__name__}-{uuid.uuid4().hex}"
+    mark_as_users(copy)
+    seen[function] = numba.jit(**options)(copy)
+    space.update(function.__globals__)
+    for name in names & space.keys():
+        space[name] = _taken(space[name], names, seen)
+    for old, new in zip(function.__closure__ or (), cells, strict=True):
+        try:
+            new.cell_contents = _taken(old.cell_contents, names, seen)
+        except ValueError:  # not assigned yet
+            continue
+    return seen[function]
+
+
+def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
+    """Return what a function refers to in a form that no longer changes."""
+    if isinstance(value, Dispatcher) and not is_ours(value):
+        if value.py_func not in seen:
+            options = {**value.targetoptions, "boundscheck": True}
+            _compiled_copy(value.py_func, options, seen)
+        return seen[value.py_func]
+    if isinstance(value, ModuleType) and not _is_known(value.__name__):
+        module = ModuleType(value.__name__)
+        module.__dict__.update(value.__dict__)
+        for name in names & value.__dict__.keys():
+            module.__dict__[name] = _taken(value.__dict__[name], set(), seen)
+        return module
+    return value

@@ -1,0 +1,147 @@
+"""Whether a policy is what it says it is: a look at its formula on a grid.
+
+Engines skip over rounds because a policy declares what its index does there. A false declaration
+gives wrong numbers without a word, so what a user declares is tried out before it is relied on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ._base import Policy
+
+_POINTS = 24  # in each direction
+_SLACK = 1e-9  # how far rounding may go, as a share of the values compared
+
+
+def check_declarations(policy: Policy, arguments: tuple[Any, ...], horizon: int, arms: int) -> None:
+    """Refuse a policy whose declarations do not hold for a horizon and a number of arms.
+
+    Parameters
+    ----------
+    policy : Policy
+        An index or sampling policy.
+    arguments : tuple
+        What its rule is called with besides the state of play.
+    """
+    family = policy.family
+    if family.unplayed_index is None or not family.check:
+        return
+    n, K = float(horizon), float(arms)
+
+    def value(pulls: float, t: float) -> float:
+        try:
+            return float(family.source(pulls, t, n, K, *arguments))
+        except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
+            return math.nan
+
+    found = _false_in_time(value, family.unplayed_index, n, K)
+    if found is None and family.kind == "index":
+        found = _false_in_pulls(value, n, K)
+        if found is None and family.concave:
+            edge = math.inf
+            if family.concave_until is not None:
+                edge = math.floor(family.concave_until(n, K, *policy.values))
+                found = _false_beyond(value, edge, n, K)
+            found = found or _not_concave(value, edge, n, K)
+    if found is not None:
+        raise ValueError(
+            f"{policy.label} {found}; correct the declaration, or pass check=False to the "
+            "decorator if you know better."
+        )
+
+
+def has_infinite_bonus(policy: Policy, arguments: tuple[Any, ...], horizon: int, arms: int) -> bool:
+    """Tell whether a bonus is seen to be infinite, which leaves an engine nothing to compare."""
+    n, K = float(horizon), float(arms)
+    for pulls in _grid(1.0, max(1.0, n - K)):
+        for t in (max(K, pulls) + 1.0, n):
+            try:
+                if pulls < t <= n and math.isinf(policy.family.source(pulls, t, n, K, *arguments)):
+                    return True
+            except (ArithmeticError, ValueError):
+                continue
+    return False
+
+
+def _grid(low: float, high: float) -> list[float]:
+    """Return whole numbers from low to high: the first few, then ever fewer."""
+    if high < low:
+        return []
+    first = np.arange(low, min(high, low + 4.0) + 1.0)
+    rest = np.round(np.geomspace(low, high, _POINTS))
+    return [float(x) for x in np.unique(np.concatenate([first, rest, [high]])) if x <= high]
+
+
+def _exceeds(one: float, other: float) -> bool:
+    return one > other + _SLACK * (abs(one) + abs(other))
+
+
+def _false_in_time(
+    value: Callable[[float, float], float], declared: str, n: float, K: float
+) -> str | None:
+    """Say how the value moves with t against what was declared."""
+    for pulls in _grid(1.0, n - K):
+        rounds = _grid(max(K, pulls) + 1.0, n)
+        for t, later in pairwise(rounds):
+            now, then = value(pulls, t), value(pulls, later)
+            rises, falls = _exceeds(then, now), _exceeds(now, then)
+            if (rises and declared != "nondecreasing") or (falls and declared != "nonincreasing"):
+                return (
+                    f'declares unplayed_index="{declared}", but its formula '
+                    f"{'rises' if rises else 'falls'} from {now:g} to {then:g} between rounds "
+                    f"{t:g} and {later:g} for an arm with {pulls:g} pull{'s' * (pulls > 1)}"
+                )
+    return None
+
+
+def _false_in_pulls(value: Callable[[float, float], float], n: float, K: float) -> str | None:
+    for t in _grid(K + 1.0, n):
+        counts = _grid(1.0, t - K)
+        for few, many in pairwise(counts):
+            if _exceeds(value(many, t), value(few, t)):
+                return (
+                    f"declares unplayed_index, but its bonus rises from {value(few, t):g} to "
+                    f"{value(many, t):g} between {few:g} and {many:g} pulls in round {t:g}"
+                )
+    return None
+
+
+def _false_beyond(
+    value: Callable[[float, float], float], edge: float, n: float, K: float
+) -> str | None:
+    for pulls in _grid(edge + 1.0, n - K):
+        t = pulls + K
+        if abs(value(pulls, t)) > 0.0:
+            return (
+                f"declares concave_until = {edge:g} pulls, but its bonus is {value(pulls, t):g} "
+                f"with {pulls:g} pulls in round {t:g}"
+            )
+    return None
+
+
+def _not_concave(
+    value: Callable[[float, float], float], edge: float, n: float, K: float
+) -> str | None:
+    """Say where pulls * bonus is negative, or below a chord, while an arm is played."""
+    for t in _grid(K + 1.0, n)[::3]:
+        for pulls in _grid(1.0, t - K)[::3]:
+            span = min(n - t, edge - pulls)
+            marks = [s for s in (0.0, *_grid(1.0, span)) if s <= span]
+            heights = [(pulls + s) * value(pulls + s, t + s) for s in marks]
+            if any(height < 0.0 for height in heights):
+                return f"declares concave=True, but its bonus is negative near round {t:g}"
+            for i in range(1, len(marks) - 1):
+                share = (marks[i] - marks[i - 1]) / (marks[i + 1] - marks[i - 1])
+                chord = heights[i - 1] + share * (heights[i + 1] - heights[i - 1])
+                if _exceeds(chord, heights[i]):
+                    return (
+                        "declares concave=True, but pulls * bonus lies below its chord at "
+                        f"{pulls + marks[i]:g} pulls in round {t + marks[i]:g}"
+                    )
+    return None

@@ -1,0 +1,538 @@
+"""Policies and rewards of users: one meaning, taken once; nothing false, nothing out of bounds."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import textwrap
+import types
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from math import inf, log, sqrt
+
+import numba
+import numpy as np
+import pytest
+
+import ocucb
+from ocucb.blocks import Specification
+from ocucb.policies import FAMILIES
+from ocucb.policies._declarations import check_declarations, has_infinite_bonus
+
+PROBLEM = ocucb.gap(3, 0.5)
+
+
+def formula(body: str, kind=ocucb.index_policy, space=None, **facts):
+    """Return a policy whose function has the given body, in a namespace of its own."""
+    arguments = {
+        ocucb.index_policy: "pulls, t, horizon, arms",
+        ocucb.sampling_policy: "pulls, t, horizon, arms",
+        ocucb.choice_policy: "t, horizon, pulls, sums, sigma, memory, stream",
+    }[kind]
+    space = {"sqrt": sqrt, "log": log, "inf": inf} if space is None else space
+    exec(f"def mine({arguments}):\n" + textwrap.indent(body, "    "), space)
+    return kind(**facts)(space["mine"])
+
+
+# Declarations
+
+
+@pytest.mark.parametrize("said", ["rising", "Rise", "typo", ["nonincreasing"], "", 1, True])
+def test_unknown_declarations_are_refused(said):
+    with pytest.raises(
+        ValueError,
+        match="unplayed_index must be 'nonincreasing', 'constant', 'nondecreasing' or None",
+    ):
+        formula("return 1.0 / pulls", unplayed_index=said)
+
+
+@pytest.mark.parametrize(
+    ("facts", "error", "words"),
+    [
+        ({"concave": "yes"}, ValueError, "concave must be True or False, got 'yes'"),
+        ({"check": 1}, ValueError, "check must be True or False, got 1"),
+        (
+            {"waiting": "nonincreasing"},
+            TypeError,
+            "declares 'waiting', which is not one of check, concave",
+        ),
+        ({"concave_until": 5}, TypeError, "cut must be a plain function, got 5"),
+        ({"memory": 5}, TypeError, "memory must be a plain function, got 5"),
+        ({"table": "x"}, TypeError, "mine must take the arguments pulls, t, horizon, arms, table"),
+        ({"name": "two\nlines"}, ValueError, "name must be one line of text"),
+        ({"name": ""}, ValueError, "name must be one line of text, got ''"),
+        ({"label": "two\rlines"}, ValueError, "label must be one line of text"),
+        ({"label": None}, ValueError, "label must be one line of text, got None"),
+        ({"valid": 3}, TypeError, "valid must be a dict of ranges, got 3"),
+        ({"rewards": 3}, ValueError, "rewards must be one line of text, got 3"),
+    ],
+)
+def test_wrong_facts_are_refused(facts, error, words):
+    with pytest.raises(error, match=words):
+        formula("return 1.0 / pulls", **facts)
+
+
+RISING = "return sqrt(2.0 / pulls * log(t))"
+FALLING = "return sqrt(2.0 / pulls * log(9.0 * horizon / t))"
+CONSTANT = {"unplayed_index": "constant"}
+CONCAVE = {**CONSTANT, "concave": True}
+
+
+def _five(horizon, arms):
+    return 5.0
+
+
+@pytest.mark.parametrize(
+    ("body", "facts", "words"),
+    [
+        (RISING, {"unplayed_index": "nonincreasing"}, "rises from"),
+        (RISING, {"unplayed_index": "constant"}, "rises from"),
+        (FALLING, {"unplayed_index": "constant"}, "falls from"),
+        (FALLING, {"unplayed_index": "nondecreasing"}, "falls from"),
+        ("return sqrt(pulls)", CONSTANT, "bonus rises from .* pulls in round"),
+        ("return pulls ** -0.5 if pulls < 9 else 0.0", CONCAVE, "below its chord"),
+        ("return 5.0 / pulls - 0.2", CONCAVE, "negative"),
+        (
+            "return 1.0 / sqrt(pulls)",
+            CONCAVE | {"concave_until": _five},
+            "declares concave_until = 5",
+        ),
+    ],
+)
+def test_false_declarations_are_refused(body, facts, words):
+    family = formula(body, **facts)
+    with pytest.raises(ValueError, match=f"{words}.*check=False"):
+        ocucb.simulate(family, PROBLEM, 1000, 5, rng=1)
+    with pytest.raises(ValueError, match=words):
+        ocucb.Bandit("abc", family, 1000, sigma=1)
+    knows_better = formula(body, **facts, check=False)
+    ocucb.simulate(knows_better, PROBLEM, 1000, 5, rng=1)
+
+
+def test_false_declarations_of_deviations():
+    family = formula(
+        "return sqrt(log(t + 1.0) / pulls)", ocucb.sampling_policy, unplayed_index="constant"
+    )
+    with pytest.raises(ValueError, match='unplayed_index="constant", but its formula rises'):
+        ocucb.simulate(family, PROBLEM, 1000, 5, rng=1)
+
+
+@pytest.mark.parametrize("arms", [1, 2, 10, 300])
+@pytest.mark.parametrize("horizon", [1, 2, 5, 300, 10_000, 10**6])
+def test_what_we_declare_ourselves_passes(arms, horizon):
+    for name, family in FAMILIES.items():
+        if family.kind != "choice" and not (name == "gittins" and horizon > 10_000):
+            policy = family()
+            arguments = policy.arguments(horizon)
+            check_declarations(policy, arguments, horizon, arms)
+            assert not has_infinite_bonus(policy, arguments, horizon, arms), name
+
+
+# One meaning, taken once
+
+CHANGING = """
+import sys
+import numba, ocucb
+from math import sqrt
+
+C = 8.0
+
+@numba.njit
+def helper(x):
+    return C * x
+
+helper(1.0)  # compiled with the first value
+
+@ocucb.index_policy
+def mine(pulls, t, horizon, arms):
+    return {formula}
+
+def noisy(mean, scale, stream):
+    return mean + C * (ocucb.random.uniform(stream) - 0.5)
+"""
+
+
+def changing(formula="C / sqrt(pulls)"):
+    module = types.ModuleType("changing")
+    exec(CHANGING.format(formula=formula), module.__dict__)
+    return module
+
+
+def play(policy, problem=PROBLEM, **more):
+    return ocucb.simulate(policy, problem, 200, 100, rng=1, **more)[0].mean_regret
+
+
+@pytest.mark.parametrize("formula", ["C / sqrt(pulls)", "helper(1.0) / sqrt(pulls)"])
+def test_a_global_that_changes_is_used_or_refused(formula, tmp_path):
+    module = changing(formula)
+    module.C = 0.1  # nobody has used the policy yet: this is its first meaning
+    small = play(module.mine, store=tmp_path / "results.db")
+    fresh = changing(formula)
+    large = play(fresh.mine)
+    assert small != large
+    fresh.C = 0.1
+    for more in ({}, {"store": tmp_path / "results.db"}, {"engine": "step"}):
+        with pytest.raises(ValueError, match="mine reads a value that has changed"):
+            play(fresh.mine, **more)
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        play(fresh.mine, ocucb.bernoulli([0.5, 0.4]))
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        ocucb.Bandit("ab", fresh.mine, 100, sigma=1)
+    fresh.C = 8.0
+    assert play(fresh.mine) == large
+    assert play(module.mine, store=tmp_path / "results.db") == small
+
+
+def test_the_value_of_a_module_that_changes():
+    settings = types.ModuleType("settings")
+    settings.C = 8.0
+    mine = formula("return settings.C / sqrt(pulls)", space={"settings": settings, "sqrt": sqrt})
+    play(mine)
+    settings.C = 0.1
+    with pytest.raises(ValueError, match="has changed"):
+        play(mine)
+
+
+def test_a_sampler_whose_global_changes():
+    module = changing()
+    problem = ocucb.custom_rewards(module.noisy, [0, -0.3], 4.0)
+    first = play("ucb", problem)
+    module.C = 0.1
+    with pytest.raises(ValueError, match="the sampler noisy reads a value that has changed"):
+        play("ucb", problem)
+    module.C = 8.0
+    assert play("ucb", problem) == first
+
+
+ELSEWHERE = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import ocucb, settings, theirs
+
+def play(policy, **more):
+    return ocucb.simulate(policy, ocucb.gap(), 100, 100, rng=1, **more)[0].mean_regret
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        theirs.C = settings.C = 0.1  # which a worker that imports them does not know
+        print(play(theirs.by_value) == play(theirs.by_value, executor=pool))
+        play(theirs.by_module)
+        try:
+            play(theirs.by_module, executor=pool)
+        except RuntimeError as error:
+            print(error)
+"""
+THEIRS = """
+import ocucb, settings
+C = 8.0
+
+@ocucb.choice_policy
+def by_value(t, horizon, pulls, sums, sigma, memory, stream):
+    return int(C)
+
+@ocucb.choice_policy
+def by_module(t, horizon, pulls, sums, sigma, memory, stream):
+    return int(settings.C)
+"""
+
+
+def test_workers_play_what_was_meant(tmp_path):
+    """A value travels with the formula; one that a worker finds for itself must be the same."""
+    (tmp_path / "settings.py").write_text("C = 1.0")
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    (tmp_path / "main.py").write_text(ELSEWHERE)
+    done = subprocess.run(
+        [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "True", done.stderr
+    assert second.startswith("a worker finds another version of by_module")
+
+
+def identity(**facts):
+    def rule(t, horizon, pulls, sums, sigma, memory, stream):
+        return 0
+
+    policy = ocucb.choice_policy(**facts)(rule)()
+    return Specification(policy, PROBLEM, 100, np.array([100]), 1, "step").identity
+
+
+def test_identity_covers_defaults_of_what_belongs_to_a_policy():
+    def memory(size):
+        def remembers(arms, more=size):
+            return more
+
+        return remembers
+
+    def memory_by_keyword(size):
+        def remembers(arms, *, more=size):
+            return more
+
+        return remembers
+
+    def table(value):
+        def numbers(horizon, more=value):
+            return np.full(3, more)
+
+        return numbers
+
+    def concave_until(value):
+        def edge(horizon, arms, *, more=value):
+            return more
+
+        return edge
+
+    assert identity(memory=memory(1)) == identity(memory=memory(1)) != identity(memory=memory(2))
+    one, two = identity(memory=memory_by_keyword(1)), identity(memory=memory_by_keyword(2))
+    assert one != two
+    names = set()
+    for facts in (
+        {"table": table(1.0)},
+        {"table": table(2.0)},
+        {"concave_until": concave_until(1.0)},
+        {"concave_until": concave_until(2.0)},
+    ):
+        space = {"sqrt": sqrt}
+        more = ", table" if "table" in facts else ""
+        exec(f"def mine(pulls, t, horizon, arms{more}):\n    return 1.0 / pulls", space)
+        policy = ocucb.index_policy(**facts)(space["mine"])()
+        names.add(Specification(policy, PROBLEM, 100, np.array([100]), 1, "step").identity)
+    assert len(names) == 4
+
+
+def test_formulas_of_one_name_have_streams_of_their_own():
+    """Two policies that play arm 0 all the time, on noise that they cannot influence.
+
+    The correlation of 4,000 independent pairs exceeds 0.07 once in 100,000 times.
+    """
+    with_one_name = [formula(f"return {c} / sqrt(pulls)") for c in (2.0, 2.0001, "2.0")]
+    found = ocucb.simulate(with_one_name, ocucb.gap(2, 0.1), 100, 4000, rng=1, engine="step")
+    samples = [one.sample for one in found]
+    assert abs(np.corrcoef(samples[0], samples[1])[0, 1]) < 0.07
+    assert (samples[0] == samples[2]).all(), "the same formula again"
+    with pytest.raises(KeyError, match="mine"):
+        found["mine"]
+
+
+def test_samplers_of_one_name_have_streams_of_their_own():
+    def sampler(width):
+        def noisy(mean, scale, stream):
+            return mean + width * (ocucb.random.uniform(stream) - 0.5)
+
+        return noisy
+
+    problems = [ocucb.custom_rewards(sampler(width), [0, -0.1], 1.0) for width in (2.0, 2.0001)]
+    assert problems[0].identity != problems[1].identity
+    one, other = (ocucb.simulate("ucb", problem, 100, 4000, rng=1)[0] for problem in problems)
+    assert abs(np.corrcoef(one.sample, other.sample)[0, 1]) < 0.07
+
+
+def test_a_users_policy_may_have_the_name_of_ours():
+    space = {"sqrt": sqrt, "log": log}
+    exec(
+        "def UCB(pulls, t, horizon, arms, constant=2.0):\n"
+        "    return 0.5 * sqrt(constant / pulls * log(t))",
+        space,
+    )
+    mine = ocucb.index_policy(name="ucb", label="UCB", unplayed_index="nondecreasing", concave=True)
+    theirs = mine(space["UCB"])
+    assert theirs().name == ocucb.UCB().name
+    assert play(theirs) != play("ucb")
+    found = ocucb.simulate([theirs, "ucb"], PROBLEM, 200, 10, rng=1)
+    with pytest.raises(KeyError, match="ucb"):
+        found["ucb"]
+
+
+# Arrays
+
+
+def test_a_choice_that_forgets_memory():
+    family = formula("memory[2] += 1.0\nreturn 0", ocucb.choice_policy)
+    with pytest.raises(ValueError, match=r"beyond the end of an array.* memory holds 0"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+    enough = formula("memory[2] += 1.0\nreturn 0", ocucb.choice_policy, memory=_three)
+    assert ocucb.simulate(enough, PROBLEM, 100, 3, rng=1)[0].mean_regret == 1.0
+
+
+def _three(arms):
+    return 3
+
+
+@pytest.mark.parametrize("array", ["pulls", "sums"])
+def test_a_choice_may_not_write_into_the_engines_arrays(array):
+    family = formula(f"{array}[0] = 1e9\nreturn 0", ocucb.choice_policy)
+    with pytest.raises(TypeError, match="it writes into an array that it may only read"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+    with pytest.raises(TypeError, match="read"):
+        ocucb.Bandit("abc", family, 100, sigma=1)
+
+
+def test_a_choice_that_reads_beyond_the_arms():
+    family = formula("return int(pulls[7])", ocucb.choice_policy)
+    with pytest.raises(ValueError, match="beyond the end of an array: pulls and sums hold 3"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+    bandit = ocucb.Bandit("abc", family, 100, sigma=1)
+    for _ in range(3):
+        bandit.ask()
+    before = bandit.to_dict()
+    with pytest.raises(ValueError, match="beyond the end of an array"):
+        bandit.ask()
+    assert bandit.to_dict() == before
+
+
+def test_helpers_of_a_choice_are_checked_too():
+    @numba.njit
+    def look(memory, i):
+        return memory[i]
+
+    space = {"look": look}
+    family = formula("look(memory, 5)\nreturn 0", ocucb.choice_policy, space=space)
+    with pytest.raises(ValueError, match="beyond the end of an array"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+
+
+def test_a_table_of_a_user_is_not_written_to():
+    def numbers(horizon):
+        return np.ones(3)
+
+    space = {}
+    exec("def mine(pulls, t, horizon, arms, table):\n    table[0] = 7.0\n    return 1.0", space)
+    with pytest.raises(TypeError, match="it writes into an array that it may only read"):
+        ocucb.simulate(ocucb.index_policy(table=numbers)(space["mine"]), PROBLEM, 100, 3, rng=1)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("size", [1e14, 1e16, -1e15])
+def test_means_that_rounding_swallows(size):
+    problem = ocucb.gaussian([size, size - 2.0])
+    for policy, engine in (("ocucb", "step"), ("thompson", "skip"), ("uniform", "auto")):
+        with pytest.raises(ValueError, match=r"rounding decides .* subtract a constant"):
+            ocucb.simulate(policy, problem, 1000, 10, engine=engine)
+    with pytest.warns(UserWarning, match="rounding matters"):
+        ocucb.simulate("ocucb", ocucb.gaussian([1e12, 1e12 - 1]), 1000, 10, engine="step")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ocucb.simulate("ocucb", problem, 1000, 10)  # skip-ahead keeps the noise apart
+        ocucb.simulate("ocucb", ocucb.gaussian([1000, 999]), 10_000, 10, engine="step")
+
+
+@pytest.mark.parametrize(
+    ("body", "facts"),
+    [
+        ("return inf", {"unplayed_index": "constant"}),
+        ("return inf", {"unplayed_index": "nondecreasing"}),
+        ("return inf", {"unplayed_index": "nonincreasing"}),
+        ("return inf if pulls < 40 else 1.0 / pulls", {"unplayed_index": "constant"}),
+        ("return inf if pulls < 40 else log(t) / pulls", {"unplayed_index": "nondecreasing"}),
+    ],
+)
+def test_an_infinite_bonus(body, facts):
+    """Skip-ahead cannot compare such indices: it is refused there and played step by step."""
+    family = formula(body, **facts)
+    with pytest.warns(UserWarning, match="its bonus is infinite in some rounds"):
+        skipped = ocucb.simulate(family, PROBLEM, 300, 200, rng=1, engine="skip")[0]
+    stepped = ocucb.simulate(family, PROBLEM, 300, 200, rng=1, engine="step")[0]
+    assert skipped.engine == "step"
+    assert skipped.mean_regret == stepped.mean_regret
+    # where nobody has noticed, the kernel does
+    specification = Specification(family(), PROBLEM, 300, np.array([300]), 1, "skip")
+    with pytest.raises(ValueError, match="not a finite number"):
+        specification.play(0, 10)
+
+
+# Messages
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return 0.0", "must return the number of an arm, an int, got float64"),
+        ("return t > 5", "must return the number of an arm, an int, got bool"),
+        ("return None", "must return the number of an arm, an int, got none"),
+        ("pass", "must return the number of an arm, an int, got none"),
+        ("if t > 5:\n    return 0", "must return the number of an arm, an int"),
+    ],
+)
+def test_a_choice_that_is_no_arm(body, words):
+    family = formula(body, ocucb.choice_policy)
+    with pytest.raises(TypeError, match=words):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+    with pytest.raises(TypeError, match=words):
+        ocucb.Bandit("abc", family, 100, sigma=1)
+
+
+@pytest.mark.parametrize("body", ["return None", "pass", "return (1.0, 2.0)"])
+def test_a_formula_that_is_no_number(body):
+    with pytest.raises(TypeError, match="mine must return a number, got"):
+        ocucb.simulate(formula(body), PROBLEM, 100, 3, rng=1)
+
+
+def test_arguments_are_told_by_name():
+    with pytest.raises(TypeError, match="pulls, t, horizon, arms first, in this order, got t, pul"):
+        ocucb.index_policy(lambda t, pulls, horizon, arms: 1.0)
+    with pytest.raises(TypeError, match="in this order, got pulls, horizon, t, arms"):
+        ocucb.sampling_policy(lambda pulls, horizon, t, arms: 1.0)
+    with pytest.raises(TypeError, match="mean, scale, stream, in this order, got scale, mean"):
+        ocucb.custom_rewards(lambda scale, mean, stream: 1.0, [0, 1], 1.0)
+
+
+@pytest.mark.parametrize("default", ["3", "many", None, [1.0], (2.0,), {}, 1j])
+def test_defaults_that_are_no_numbers(default):
+    def mine(pulls, t, horizon, arms, width=default):
+        return width / pulls
+
+    with pytest.raises(TypeError, match="the default of mine's parameter 'width' must be a number"):
+        ocucb.index_policy(mine)
+
+
+def test_only_plain_functions_state_a_policy():
+    class Callable:
+        def __call__(self, pulls, t, horizon, arms):
+            return 1.0
+
+    def wide(pulls, t, horizon, arms, width=1.0):
+        return width / sqrt(pulls)
+
+    for wrong in (Callable(), functools.partial(wide, width=2.0), 3, "ucb"):
+        with pytest.raises(TypeError, match="must be stated as a plain function, got"):
+            ocucb.index_policy(wrong)
+        with pytest.raises(TypeError, match="sample must be a plain function, got"):
+            ocucb.custom_rewards(wrong, [0, 1], 1.0)
+    assert play(ocucb.index_policy(numba.njit(wide))) == play(ocucb.index_policy(wide))
+
+
+def test_helpers_may_be_defined_later_and_call_each_other():
+    space = {"sqrt": sqrt}
+    exec(
+        textwrap.dedent("""
+            import numba, ocucb
+            @ocucb.index_policy
+            def mine(pulls, t, horizon, arms):
+                return even(3.0) / sqrt(pulls)
+
+            @numba.njit
+            def even(x):
+                return x if x < 1.0 else odd(x - 1.0)
+
+            @numba.njit
+            def odd(x):
+                return x + 0.5 if x < 1.0 else x - 1.0
+        """),
+        space,
+    )
+    assert play(space["mine"]) > 0
+
+
+def test_a_policy_keeps_its_face():
+    def mine(pulls, t, horizon, arms, width=1.0):
+        """Say what it does."""
+        return width / pulls
+
+    family = ocucb.index_policy(mine)
+    assert family.__doc__ == "Say what it does."
+    assert family.__module__ == __name__
+    with ProcessPoolExecutor(1) as pool:
+        assert play(family(width=2.0)) == play(family(width=2.0), executor=pool)
