@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
-import naive
 import numpy as np
 
-from ocucb import gittins
 from ocucb.policies import Policy
-from ocucb.random import below, normal, uniform
+from ocucb.random import normal
+from policy_table import TABLE, argmax
 
 
 class NaiveArm:
@@ -36,6 +34,7 @@ class NaiveBandit:
     ) -> None:
         self.all = [NaiveArm(name) for name in names]
         self.policy = policy
+        self.twin = TABLE[policy.family.name].twin
         self.n = horizon
         self.sigma = sigma
         self.stream = np.array([int(word, 16) for word in words], dtype=np.uint64)
@@ -44,8 +43,8 @@ class NaiveBandit:
 
     def forget(self) -> None:
         """What choice policies remember is forgotten when arms or horizon change."""
-        self.committed = None
-        self.improved = naive.ImprovedUCB(len(self.active), self.n)
+        if self.policy.family.kind == "choice":
+            self.choice = self.twin(len(self.active), self.n, **self.policy.parameters)
 
     @property
     def active(self) -> list[NaiveArm]:
@@ -71,24 +70,20 @@ class NaiveBandit:
             least = [-arm.open for arm in self.active]
             if self.policy.family.kind == "sampling":
                 return self.active[least.index(max(least))]
-            return self.active[naive.argmax(least, self.stream)]
-        if self.policy.name == "thompson":
-            samples = [
-                arm.mean + self.sigma / sqrt(min(arm.pulls, self.n)) * normal(self.stream)
-                for arm in known
-            ]
+            return self.active[argmax(least, self.stream)]
+        if self.policy.family.kind == "sampling":
+            samples = [arm.mean + self.width(arm) * normal(self.stream) for arm in known]
             return known[samples.index(max(samples))]
-        return known[naive.argmax([self.index(arm) for arm in known], self.stream)]
+        return known[argmax([arm.mean + self.width(arm) for arm in known], self.stream)]
 
-    def index(self, arm: NaiveArm) -> float:
-        t = min(self.rounds + 1, self.n)
-        name, parameters = self.policy.family.name, self.policy.parameters
-        bonus = naive.bonus(name, min(arm.pulls, self.n), t, self.n, len(self.active), parameters)
-        return arm.mean + self.sigma * bonus
+    def width(self, arm: NaiveArm) -> float:
+        """What is added to the mean, or the deviation of the sample around it."""
+        T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
+        return self.sigma * self.twin(T, t, self.n, len(self.active), **self.policy.parameters)
 
     def rule(self) -> int:
         """Choice policies: open asks count as pulls that paid the mean, or the best mean."""
-        arms, name, p = self.active, self.policy.family.name, self.policy.parameters
+        arms = self.active
         t = min(self.rounds + 1, self.n)
         best = max((arm.mean for arm in arms if arm.rewards), default=0.0)
         pulls = [arm.pulls for arm in arms]
@@ -96,27 +91,7 @@ class NaiveBandit:
             arm.sum if not arm.open else (arm.mean if arm.rewards else best) * arm.pulls
             for arm in arms
         ]
-        means = [s / T for s, T in zip(sums, pulls, strict=True)]
-        if name == "uniform":
-            return below(self.stream, len(arms))
-        if name == "epsilon-greedy":
-            explore = uniform(self.stream) < p["epsilon"]
-            return below(self.stream, len(arms)) if explore else naive.argmax(means, self.stream)
-        if name == "explore-then-commit":
-            if t <= p["m"] * len(arms):
-                return (t - 1) % len(arms)
-            if self.committed is None:
-                self.committed = naive.argmax(means, self.stream)
-            return self.committed
-        if name == "improved-ucb":
-            return self.improved.choose(means, pulls, self.sigma, self.stream)
-        assert name == "bernoulli-gittins"
-        table, left = gittins.bernoulli_surrogate(self.n), float(self.n - t + 1)
-        sums = [round(s) for s in sums]
-        indices = [
-            gittins.bernoulli_index(left, s, T - s, table) for s, T in zip(sums, pulls, strict=True)
-        ]
-        return naive.argmax(indices, self.stream)
+        return self.choice.choose(t, pulls, sums, self.sigma, self.stream)
 
     def tell(self, name: str | int, reward: float) -> None:
         arm = self.arm(name)

@@ -9,24 +9,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import ocucb
+from helpers import run, run_with_folder
 from ocucb.blocks import Specification
 from ocucb.policies import FAMILIES
-
-
-def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ocucb", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **options,
-    )
 
 
 def test_simulate_prints_a_table():
@@ -113,28 +103,12 @@ def test_problems_noise_and_files(tmp_path):
         ("-p ucb --means 0,1 -n 10 --csv no/such/dir/x.csv", "does not exist"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_status_2(arguments, words, capfd, monkeypatch):
+def test_wrong_input_is_one_sentence_and_status_2(arguments, words, here):
     """In this process, for speed; the wrapper that turns errors into sentences is the same."""
-    from ocucb import cli
-
-    monkeypatch.setattr(sys, "argv", ["ocucb", "simulate", *arguments.split()])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    out, err = capfd.readouterr()
-    assert stop.value.code == 2
-    assert out == ""
+    status, out, err = here("simulate", *arguments.split())
+    assert (status, out) == (2, "")
     assert re.fullmatch(r"Error: .*\.\n", err), err
     assert words in err
-
-
-def here(capfd, monkeypatch, *arguments: object) -> tuple[int, str, str]:
-    """Run a command in this process, for speed; return status, standard output and error."""
-    from ocucb import cli
-
-    monkeypatch.setattr(sys, "argv", ["ocucb", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0), *capfd.readouterr()
 
 
 CHEAP = "simulate -p uniform --means 0,-1 -n 10 -r 5 --seed 1".split()
@@ -152,7 +126,7 @@ EVERY_OUTPUT = [
 
 @pytest.mark.parametrize("place", ["folder.png", "none/x.png", "file/x.png", "/proc/x.png"])
 @pytest.mark.parametrize("command", EVERY_OUTPUT, ids=lambda words: f"{words[0]} {words[-1]}")
-def test_outputs_are_tried_before_anything_is_played(command, place, capfd, monkeypatch, tmp_path):
+def test_outputs_are_tried_before_anything_is_played(command, place, here, monkeypatch, tmp_path):
     """Even by the superuser, who may write to a folder and yet not make files in /proc."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.png").mkdir()
@@ -163,15 +137,13 @@ def test_outputs_are_tried_before_anything_is_played(command, place, capfd, monk
         monkeypatch.setattr(Specification, name, lambda *_: pytest.fail("it was played"))
     monkeypatch.setattr("ocucb.gittins.plot", lambda: pytest.fail("it was computed"))
     before = sorted(tmp_path.rglob("*"))
-    status, out, err = here(capfd, monkeypatch, *command, place)
+    status, out, err = here(*command, place)
     assert (status, out) == (2, "")
     assert re.fullmatch(rf"Error: {place} [^\n]+\.\n", err), err
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_folder_that_is_read_only_is_found_out_before_anything_is_played(tmp_path):
-    from test_store import run_with_folder
-
     (tmp_path / "old.csv").write_text("old")
     script = f"""
 import sys
@@ -193,11 +165,11 @@ for name in ("old.csv", "new.csv"):
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_full_disk_costs_one_file_only(as_json, capfd, monkeypatch, tmp_path):
+def test_a_full_disk_costs_one_file_only(as_json, here, monkeypatch, tmp_path):
     picture, saved = tmp_path / "full.png", tmp_path / "saved.json"
     picture.symlink_to("/dev/full")
     files = ["--csv", "/dev/full", "--plot", picture, "--save", saved]
-    status, out, err = here(capfd, monkeypatch, *CHEAP, *files, *["--json"] * as_json)
+    status, out, err = here(*CHEAP, *files, *["--json"] * as_json)
     assert status == 1
     assert err.splitlines() == [
         f"Error: {name} cannot be written: No space left on device."
@@ -209,16 +181,16 @@ def test_a_full_disk_costs_one_file_only(as_json, capfd, monkeypatch, tmp_path):
     )
 
 
-def test_a_full_disk_in_every_other_command(capfd, monkeypatch, tmp_path):
+def test_a_full_disk_in_every_other_command(here, monkeypatch, tmp_path):
     store, picture, table = tmp_path / "results.db", tmp_path / "full.png", tmp_path / "regret.csv"
     picture.symlink_to("/dev/full")
-    here(capfd, monkeypatch, *CHEAP, "--store", store)
+    here(*CHEAP, "--store", store)
     for command, words in (
         (["results", store, "--plot", picture, "--csv", table], "Uniform"),
         (["theory", "--means", "0,-1", "-n", "10", "--plot", picture], "OCUCB, theorem 1"),
         (["gittins", "2", "1", "--plot", "--out", picture], "0."),
     ):
-        status, out, err = here(capfd, monkeypatch, *command)
+        status, out, err = here(*command)
         assert status == 1
         assert words in out
         assert err == f"Error: {picture} cannot be written: No space left on device.\n"
@@ -226,7 +198,7 @@ def test_a_full_disk_in_every_other_command(capfd, monkeypatch, tmp_path):
     folder = tmp_path / "reproduction"
     folder.mkdir()
     (folder / "psi.csv").symlink_to("/dev/full")
-    status, out, err = here(capfd, monkeypatch, "reproduce", "psi", "--runs", 2, "--out", folder)
+    status, out, err = here("reproduce", "psi", "--runs", 2, "--out", folder)
     assert status == 1
     assert out.splitlines()[-1] == str(folder / "index.html")
     assert err.splitlines()[1:] == [
@@ -236,7 +208,7 @@ def test_a_full_disk_in_every_other_command(capfd, monkeypatch, tmp_path):
         assert (folder / name).stat().st_size > 0
 
 
-def test_a_file_that_becomes_a_folder_while_it_is_played(capfd, monkeypatch, tmp_path):
+def test_a_file_that_becomes_a_folder_while_it_is_played(here, monkeypatch, tmp_path):
     late, saved = tmp_path / "late.csv", tmp_path / "saved.json"
     original = Specification.play
 
@@ -245,14 +217,14 @@ def test_a_file_that_becomes_a_folder_while_it_is_played(capfd, monkeypatch, tmp
         return original(self, first, runs)
 
     monkeypatch.setattr(Specification, "play", play)
-    status, out, err = here(capfd, monkeypatch, *CHEAP, "--csv", late, "--save", saved)
+    status, out, err = here(*CHEAP, "--csv", late, "--save", saved)
     assert status == 1
     assert out.startswith("policy")
     assert err == f"Error: {late} cannot be written: it is a folder.\n"
     assert sorted(tmp_path.iterdir()) == [late, saved]
 
 
-def test_a_second_control_c_does_not_cost_the_numbers(capfd, monkeypatch, tmp_path):
+def test_a_second_control_c_does_not_cost_the_numbers(here, monkeypatch, tmp_path):
     original = ocucb.SimulationResult.to_csv
 
     def impatient(self, path):
@@ -261,7 +233,7 @@ def test_a_second_control_c_does_not_cost_the_numbers(capfd, monkeypatch, tmp_pa
 
     monkeypatch.setattr(ocucb.SimulationResult, "to_csv", impatient)
     table = tmp_path / "regret.csv"
-    status, out, err = here(capfd, monkeypatch, *CHEAP, "--csv", table)
+    status, out, err = here(*CHEAP, "--csv", table)
     assert (status, err) == (0, "")
     assert out.startswith("policy")
     assert table.exists()
@@ -344,17 +316,30 @@ def test_version():
     assert run("--version").stdout.strip() == f"ocucb {ocucb.__version__}"
 
 
+ANNOUNCED = """
+import runpy, sys
+from ocucb.blocks import Specification
+play = Specification.play
+def announced(*arguments):
+    print("playing", file=sys.stderr, flush=True)
+    return play(*arguments)
+Specification.play = announced
+runpy.run_module("ocucb", run_name="__main__")
+"""
+
+
 def test_control_c_prints_what_was_finished():
     call = "simulate -p ucb -p thompson --means 0,-0.3 -n 1e4 --seed 1 --engine step".split()
     assert run(*call, "-r", "1").returncode == 0  # compiled from here on
     process = subprocess.Popen(
-        [sys.executable, "-m", "ocucb", *call, "-r", "100000000"],
+        [sys.executable, "-c", ANNOUNCED, *call, "-r", "100000000", "--workers", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        time.sleep(8)
+        for _ in range(12):  # two at a time: when the twelfth begins, some are finished
+            assert process.stderr.readline() == "playing\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
@@ -376,7 +361,7 @@ def test_control_c_during_imports_is_one_sentence(way, module, tmp_path):
     if way == "script" and not script.exists():
         pytest.skip("needs ocucb to be installed beside this Python")
     (tmp_path / f"{module}.py").write_text(
-        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)\n"
+        "import signal\nsignal.raise_signal(signal.SIGINT)\nsignal.pause()\n"
     )
     command = [str(script)] if way == "script" else [sys.executable, "-m", "ocucb"]
     done = subprocess.run(
@@ -398,11 +383,11 @@ def test_control_c_before_the_first_run_is_one_sentence(moment, command, tmp_pat
         "reproduce": "reproduce psi --runs 2".split(),
     }[command]
     script = f"""
-import os, runpy, signal, sys, time
+import os, runpy, signal, sys
 from ocucb.blocks import Specification
 def interrupted(*_):
     os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(60)
+    signal.pause()
 Specification.{moment} = interrupted
 sys.argv[1:] = {words}
 runpy.run_module("ocucb", run_name="__main__")

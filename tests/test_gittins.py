@@ -1,7 +1,6 @@
 """Gittins indices against slow twins, published values, limits and a hostile cache directory."""
 
 import ast
-import hashlib
 import math
 import os
 import subprocess
@@ -15,8 +14,9 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from helpers import gittins_fingerprint
 from ocucb import _files, gittins
-from ocucb.gittins import _bernoulli, _gaussian, _numerics, _store
+from ocucb.gittins import _numerics, _store
 from ocucb.gittins._bernoulli_kernels import calibrate
 from ocucb.gittins._kernels import offsets
 
@@ -338,14 +338,6 @@ SOURCE = Path(gittins.__file__).parent
 LINEAR_ALGEBRA = "dot einsum inner linalg matmul matvec polynomial tensordot vdot vecdot vecmat"
 
 
-def fingerprint():
-    """Digest of two tables that are built anew."""
-    _gaussian._rung.cache_clear()
-    _gaussian._points.cache_clear()
-    tables = _gaussian.build(8), _bernoulli.build(140, 1.0, 1.0)
-    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
-
-
 def test_tables_do_not_depend_on_threads_or_addresses():
     program = """
 import sys
@@ -354,8 +346,8 @@ threads, pool, junk = map(int, sys.argv[1:])
 kept = [np.empty(size, np.uint8) for size in range(1, junk, 24)][::2]
 import os
 os.cpu_count = lambda: pool
-import test_gittins
-print(test_gittins.fingerprint())
+import helpers
+print(helpers.gittins_fingerprint())
 """
     processes = [
         subprocess.Popen(
@@ -369,7 +361,7 @@ print(test_gittins.fingerprint())
         for threads, pool, junk in [(1, 1, 0), (2, 5, 30_000)]
     ]
     printed = {process.communicate(timeout=120)[0].strip() for process in processes}
-    assert printed == {fingerprint()}
+    assert printed == {gittins_fingerprint()}
 
 
 def test_numerics_do_not_depend_on_alignment():
@@ -390,7 +382,7 @@ def test_numerics_do_not_depend_on_alignment():
 
 
 def test_tables_are_built_without_blas_and_lapack(monkeypatch):
-    before = fingerprint()
+    before = gittins_fingerprint()
 
     def refuse(*args, **kwargs):
         raise AssertionError("BLAS or LAPACK is used")
@@ -401,7 +393,7 @@ def test_tables_are_built_without_blas_and_lapack(monkeypatch):
     for name, function in vars(np.linalg).items():
         if callable(function) and not isinstance(function, type):
             monkeypatch.setattr(np.linalg, name, refuse)
-    assert fingerprint() == before
+    assert gittins_fingerprint() == before
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in SOURCE.glob("*.py")))

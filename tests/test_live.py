@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import ctypes
 import enum
 import json
 import math
@@ -12,7 +13,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 import warnings
 
@@ -24,11 +24,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from naive_live import NaiveBandit
 
 import ocucb
+from helpers import play_steps
 from ocucb import Bandit, problems
 from ocucb.random import CHOICES, REWARDS, start_stream
-from test_policies import SETTINGS, make, play_kernel
+from policy_table import SETTINGS, entry_of, make
 
 BERNOULLI = "bernoulli-gittins"
+
+
+def needs_clicks(text):
+    return "gaussian" not in entry_of(text).rewards
 
 
 def words(key, run, stream):
@@ -38,7 +43,7 @@ def words(key, run, stream):
 
 
 def scale(text):
-    return {"bounds": (0, 1)} if text == BERNOULLI else {"sigma": 0.7}
+    return {"bounds": (0, 1)} if needs_clicks(text) else {"sigma": 0.7}
 
 
 # The arms of the simulator
@@ -50,14 +55,14 @@ def scale(text):
 def test_same_arms_as_the_simulator(text, data):
     """Pull for pull, on rewards and random numbers of a run of the step engine."""
     arms = data.draw(st.integers(1, 6), label="arms")
-    horizons = st.sampled_from([8, 60]) if text == BERNOULLI else st.integers(1, 90)
-    horizon = data.draw(horizons, label="horizon")
+    few = entry_of(text).horizons
+    horizon = data.draw(st.sampled_from(few) if few else st.integers(1, 90), label="horizon")
     seed = data.draw(st.integers(0, 2**40), label="seed")
     order = np.random.default_rng(seed).permutation(arms)
     means = 0.9 - (order + order**2 / 64) / 12  # distinct gaps: regret tells the arm
     problem = problems.bernoulli(means)  # few values: ties
     key = np.array([seed, 777], dtype=np.uint64)
-    regret, pulls = play_kernel(make(text), problem, horizon, key, first=5, runs=1)
+    regret, pulls = play_steps(make(text), problem, horizon, key, first=5, runs=1)
     document = Bandit(range(arms), make(text), horizon, bounds=(0, 1)).to_dict()
     document["stream"] = [f"{word:x}" for word in words(key, 5, CHOICES)]
     bandit = Bandit.from_dict(document)
@@ -95,7 +100,7 @@ class AgainstModel(RuleBasedStateMachine):
         seed=st.integers(0, 2**32),
     )
     def start(self, text, arms, horizon, seed):
-        self.bernoulli = text == BERNOULLI
+        self.bernoulli = needs_clicks(text)
         if self.bernoulli:  # a table takes a second
             horizon = 60
         self.bandit = Bandit(range(arms), make(text), horizon, rng=seed, **scale(text))
@@ -298,7 +303,7 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
             bandit.tell(arms[-1], reward)
         return arms
 
-    rewards = rng.integers(0, 2, 40).tolist() if text == BERNOULLI else rng.normal(size=40).tolist()
+    rewards = (rng.integers(0, 2, 40) if needs_clicks(text) else rng.normal(size=40)).tolist()
     play(bandit, rewards[:15])
     bandit.retire("b")
     bandit.ask(4)
@@ -331,7 +336,7 @@ def test_policy_of_your_own_is_saved_by_name(tmp_path):
 
 
 KILL = """
-import json, os, random, signal, sys, time, warnings
+import json, os, random, signal, sys, time
 from contextlib import contextmanager
 import ocucb, ocucb.live
 
@@ -345,6 +350,7 @@ if not atomic:
 ocucb.Bandit(range(1500), "ocucb", 10**6, sigma=1, rng=1).save(path)
 chance, torn, moved, last = random.Random(4), 0, 0, 0
 for _ in range(40 if atomic else 15):
+    saves, saved = os.pipe()
     child = os.fork()
     if child == 0:
         bandit = ocucb.Bandit.load(path)
@@ -352,9 +358,13 @@ for _ in range(40 if atomic else 15):
             for arm in bandit.ask(50):
                 bandit.tell(arm, 0.5)
             bandit.save(path)
-    time.sleep(chance.uniform(0.02, 0.06))
+            os.write(saved, b".")
+    os.read(saves, 1)  # it saves over and over; any moment will do
+    time.sleep(chance.uniform(0.0, 0.02))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(saves)
+    os.close(saved)
     try:
         bandit = ocucb.Bandit.load(path)
     except ValueError:
@@ -384,7 +394,7 @@ def test_a_kill_leaves_the_old_or_the_new_file(tmp_path):
         assert done.returncode == 0, done.stderr
         outcomes[kind] = json.loads(done.stdout)
     assert outcomes["atomic"]["torn"] == 0
-    assert outcomes["atomic"]["moved"] > 10
+    assert outcomes["atomic"]["moved"] == 40
     assert outcomes["plain"]["torn"] > 0
 
 
@@ -599,7 +609,7 @@ def test_beyond_the_horizon(text):
         p = make(text).parameters
         expected = 0.7 * math.sqrt(p["alpha"] * math.log(p["psi"]))
         assert np.allclose(index[0], expected)
-    if text != BERNOULLI:
+    if not needs_clicks(text):
         bandit.extend(10**4)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -876,35 +886,53 @@ def test_names_are_found_whatever_they_are():
     bandit.tell(np.int64(1), np.float32(0.5))
 
 
+LOOKS = 0
+
+
+@ctypes.CFUNCTYPE(None)
+def count_look():
+    global LOOKS
+    LOOKS += 1
+
+
+@ocucb.index_policy(unplayed_index="nonincreasing", check=False)
+def counted(pulls, t, horizon, arms):
+    """OCUCB, counting how often an index is worked out."""
+    count_look()
+    return math.sqrt(3.0 / pulls * math.log(2.0 * horizon / t))
+
+
+def looks_of(action, repeats):
+    """Return how many indices are worked out, each time; the first may put the tree in order."""
+    global LOOKS
+    found = []
+    for _ in range(repeats):
+        LOOKS = 0
+        action()
+        found.append(LOOKS)
+    return found[1:]
+
+
 def test_clicks_that_come_late_are_no_slower():
     """Arms with the same pulls and mean are looked at together, however many rewards are out.
 
-    Looking at them one by one, as arms of different history, took 100 ms each time.
+    One by one, as arms of different history, they were thousands of looks each time.
     """
     K = 20_000
-    bandit = ocucb.Bandit(range(K), "ocucb", 10**7, bounds=(0, 1), rng=1)
+    bandit = ocucb.Bandit(range(K), counted, 10**7, bounds=(0, 1), rng=1)
     bandit.tell(range(K), [1.0] * K)
     half = bandit.ask(K // 2)
     bandit.tell(half, [1.0] * (K // 2))
     bandit.ask(K // 2)
-    looks = []
-    for _ in range(100):
-        began = time.process_time()
-        bandit.tell(bandit.ask(), 1.0)
-        looks.append(time.process_time() - began)
-    assert np.median(looks) < 2e-3  # 20 microseconds, or 20 milliseconds
+    assert 1 <= max(looks_of(lambda: bandit.tell(bandit.ask(), 1.0), 100)) <= 10
 
 
 def test_cancelling_the_last_arm_without_rewards_looks_at_few():
     K = 50_000
-    bandit = ocucb.Bandit(range(K), "ocucb", 10**7, sigma=1, rng=1)
+    bandit = ocucb.Bandit(range(K), counted, 10**7, sigma=1, rng=1)
     bandit.tell(range(K - 1), np.linspace(0, 1, K - 1))
-    spent = []
-    for _ in range(50):
-        began = time.process_time()
-        bandit.cancel(bandit.ask())
-        spent.append(time.process_time() - began)
-    assert np.median(spent) < 5e-4
+    assert max(looks_of(lambda: bandit.cancel(bandit.ask()), 50)) <= 10
+    assert bandit.ask() == K - 1
 
 
 def test_policies_that_share_a_name_with_ours(tmp_path):

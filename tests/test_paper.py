@@ -8,13 +8,13 @@ import math
 import re
 import shutil
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ocucb
+from helpers import REFERENCE, killed_after, run
 from ocucb.blocks import Block
 from ocucb.paper import claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
@@ -24,11 +24,6 @@ from ocucb.paper.panels import FIGURES
 from ocucb.paper.progress import Display
 from ocucb.scheduler import Job
 from ocucb.store import Store
-from test_cli import run
-from test_reference import ROWS
-from test_store import background, played
-
-__all__ = ["played"]  # a fixture
 
 A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
 ALPHA = ["OCUCB(alpha=1)", "OCUCB(alpha=2)", "OCUCB", "OCUCB(alpha=6)"]
@@ -103,16 +98,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path):
+def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path, begun, monkeypatch):
     small(tmp_path / "straight")
-    stops = 0
-    for pause in (0.3, 0.6, 0.9):
-        child = background(lambda: small(tmp_path / "stopped"))
-        time.sleep(pause)
-        stops += child.is_alive()
-        child.kill()
-        child.join()
-    assert stops >= 2, "nothing was stopped: make it longer"
+    monkeypatch.setattr("ocucb.store._PAUSE", 0.0)  # commit whatever is finished
+    for blocks in (20, 60, 100):
+        assert killed_after(blocks, begun, lambda: small(tmp_path / "stopped"))
     small(tmp_path / "stopped", workers=1)
     straight, stopped = contents(tmp_path / "straight"), contents(tmp_path / "stopped")
     assert set(straight) == set(stopped)
@@ -181,7 +171,7 @@ def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
                 policy, problem, horizon = line.at(x)
                 index.setdefault((policy.name, problem.name, horizon), (panel, line, x))
     tasks, truths = [], []
-    for row in ROWS:
+    for row in REFERENCE:
         name = ocucb.parse_policy(row["policy"]).name
         place = index.get((name, row["problem"], int(row["horizon"])))
         if place is not None:

@@ -18,7 +18,7 @@ import pytest
 import ocucb
 
 with open(Path(__file__).parent / "data" / "regret.csv", newline="") as _file:
-    ROWS = list(csv.DictReader(_file))
+    REFERENCE = list(csv.DictReader(_file))
 
 BUDGET = {"step": 0.06e9, "skip": 0.15e9}  # nanoseconds that a row may take on one core
 
@@ -39,7 +39,7 @@ def _runs(row: dict[str, str], arms: int, engine: str) -> int:
 # every third.
 @pytest.mark.parametrize(
     ("row", "engine"),
-    [(row, "skip") for row in ROWS] + [(row, "step") for row in ROWS[::3]],
+    [(row, "skip") for row in REFERENCE] + [(row, "step") for row in REFERENCE[::3]],
     ids=lambda part: (
         part if isinstance(part, str) else f"{part['policy']} {part['problem']} {part['horizon']}"
     ),
@@ -65,4 +65,4 @@ def test_row(row, engine):
 
 
 def test_the_file_is_all_there():
-    assert len(ROWS) == 200
+    assert len(REFERENCE) == 200

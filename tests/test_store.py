@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -12,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 import types
 import warnings
 import zlib
@@ -26,13 +24,13 @@ import pytest
 from typer.testing import CliRunner
 
 import ocucb
+from helpers import DATA, background, killed_after, run_with_folder, same, wait_until
 from ocucb import blocks, engine
 from ocucb.blocks import Specification
 from ocucb.cli import app
 from ocucb.store import Store, StoreError, _place
-from test_simulation import same
 
-DATA = Path(__file__).parent / "data" / "numerics.json"
+NUMERICS = DATA / "numerics.json"
 PROBLEM = ocucb.gap(2, 0.3)
 CALL = {"policies": "ocucb", "problem": PROBLEM, "horizon": 2000, "rng": 1}
 
@@ -48,20 +46,6 @@ def specification(**change) -> Specification:
         **change,
     }
     return Specification(**facts)
-
-
-@pytest.fixture
-def played(monkeypatch):
-    """The blocks that are really played, as pairs of first run and number of runs."""
-    seen = []
-    original = Specification.play
-
-    def play(self, first, runs, *rest):
-        seen.append((first, runs))
-        return original(self, first, runs, *rest)
-
-    monkeypatch.setattr(Specification, "play", play)
-    return seen
 
 
 def test_it_goes_on_where_it_was(tmp_path, played):
@@ -222,7 +206,7 @@ def test_numbers_are_those_of_this_numerical_version():
 
     Then write the new ones with ``python tests/test_store.py``.
     """
-    known = json.loads(DATA.read_text())
+    known = json.loads(NUMERICS.read_text())
     assert known["numerics"] == engine.NUMERICS
     for name, (mean, error) in numbers().items():
         assert known["numbers"][name] == pytest.approx([mean, error], rel=1e-9), name
@@ -244,30 +228,25 @@ def numbers() -> dict[str, list[float]]:
     return found
 
 
-def background(target, *args):
-    """Start a process that has everything compiled already."""
-    process = multiprocessing.get_context("fork").Process(target=target, args=args)
-    process.start()
-    return process
-
-
-def test_kill_at_any_moment(tmp_path):
+def test_kill_at_any_moment(tmp_path, begun, monkeypatch):
     """Twenty processes are killed in the middle, at random; the last one finishes their work."""
     path = tmp_path / "results.db"
     call = {**CALL, "horizon": 20_000, "engine": "step", "runs": 6000}
     expected = ocucb.simulate(**call)
+    blocks_in_all = begun.value
+    assert blocks_in_all >= 24
+    monkeypatch.setattr("ocucb.store._PAUSE", 0.0)  # commit whatever is finished
     dice = random.Random(1)
     held = []
     for _ in range(20):
-        child = background(lambda: ocucb.simulate(**call, store=path, workers=2))
-        time.sleep(dice.uniform(0.05, 0.5))
-        child.kill()
-        child.join()
+        killed_after(
+            dice.randint(1, 6), begun, lambda: ocucb.simulate(**call, store=path, workers=2)
+        )
         if path.exists() and path.stat().st_size:
             with Store(path) as store:
                 held.append(sum(one.result.runs for one in store.contents()))
     assert held == sorted(held), "committed runs were lost"
-    assert held[-1] > 0, "nothing was ever committed: kill later"
+    assert 0 < held[-1] < 6000, "nothing was ever committed, or nothing killed"
     assert same(expected, ocucb.simulate(**call, store=path))
     with Store(path) as store:
         assert [one.result.runs for one in store.contents()] == [6000]
@@ -287,18 +266,6 @@ def test_several_processes_on_one_new_store(tmp_path):
     assert sorted((one.seed, one.result.runs) for one in found) == [(1, 3000), (2, 3000), (3, 3000)]
     for one in found:
         assert (one.result.regret == expected[one.seed - 1][0].regret).all()
-
-
-def run_with_folder(folder, mount: str, script: str):
-    """Run Python in a private view of the file system, in which `folder` is mounted anew."""
-    if shutil.which("unshare") is None:
-        pytest.skip("needs unshare(1) of Linux to mount a small or read-only file system")
-    command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "{sys.executable}" -c "$1"']
-    command += ["sh", script]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
-    if "mount:" in done.stderr or "unshare:" in done.stderr:
-        pytest.skip(f"needs the right to mount file systems: {done.stderr.strip()}")
-    return done
 
 
 def test_full_disk(tmp_path):
@@ -637,10 +604,12 @@ def test_interruption_commits_what_is_finished(tmp_path):
         f"store={str(path)!r})"
     )
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1.0)
+
+    def committed():
+        with suppress(StoreError), Store(path, read_only=True) as store:
+            return store.contents()
+
+    wait_until(committed, "a block committed")
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=60)
     with Store(path) as store:
@@ -699,6 +668,6 @@ def test_command_line(tmp_path):
 
 
 if __name__ == "__main__":
-    DATA.write_text(
+    NUMERICS.write_text(
         json.dumps({"numerics": engine.NUMERICS, "numbers": numbers()}, indent=1) + "\n"
     )

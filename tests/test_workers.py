@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 import ocucb
+from helpers import run, same
 from ocucb import blocks
 from ocucb.blocks import Specification
 from ocucb.progress import precision_note
 from ocucb.scheduler import FEWEST_RUNS, Job, run_jobs
-from test_cli import run
-from test_simulation import same
 
 PROBLEM = ocucb.gap(2, 0.3)
 CALL = {"policies": ["ocucb", "thompson"], "problem": PROBLEM, "horizon": 2000, "rng": 1}
@@ -202,20 +201,12 @@ def test_precision(workers):
 
 
 @pytest.mark.parametrize("workers", [1, 16])
-def test_precision_plays_little_more_than_it_needs(workers, monkeypatch):
+def test_precision_plays_little_more_than_it_needs(workers, played):
     """What waits in line when it is precise enough is not played; what is being played may end."""
-    begun = []
-    original = Specification.play
-
-    def play(self, first, runs, *rest):
-        begun.append(runs)
-        return original(self, first, runs, *rest)
-
-    monkeypatch.setattr(Specification, "play", play)
     with ThreadPoolExecutor(2) as executor:
         call = {"executor": executor, "workers": workers, "engine": "step"}
         found = ocucb.simulate("ocucb", PROBLEM, 20_000, precision=0.05, rng=1, **call)
-    assert sum(begun) <= 3 * found[0].runs
+    assert sum(runs for _, runs in played) <= 3 * found[0].runs
 
 
 def test_precision_has_a_ceiling():

@@ -1,0 +1,61 @@
+"""Fixtures of all tests. Shared functions are in helpers.py; README.md is the map."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable
+from multiprocessing.sharedctypes import Synchronized
+
+import pytest
+
+from ocucb.blocks import Specification
+
+# Pictures are drawn into files and text is as wide as it is, whatever screen and shell one has;
+# processes that tests start inherit this.
+os.environ["MPLBACKEND"] = "agg"
+os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The blocks that are really played, as pairs of first run and number of runs."""
+    seen: list[tuple[int, int]] = []
+    original = Specification.play
+
+    def play(self, first, runs, *rest):
+        seen.append((first, runs))
+        return original(self, first, runs, *rest)
+
+    monkeypatch.setattr(Specification, "play", play)
+    return seen
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> Synchronized[int]:
+    """How many blocks were begun, in this process and in those that it forks."""
+    counter = multiprocessing.Value("i")
+    original = Specification.play
+
+    def play(self, *arguments):
+        with counter:
+            counter.value += 1
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Specification, "play", play)
+    return counter
+
+
+@pytest.fixture
+def here(capfd, monkeypatch) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process, for speed: returns status, standard output and error."""
+    from ocucb import cli
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["ocucb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0), *capfd.readouterr()
+
+    return command

@@ -1,0 +1,144 @@
+"""What several test files use: processes, kernels called by hand, and waiting for something.
+
+Fixtures are in conftest.py; what a policy needs to be tested is in policy_table.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocucb
+from ocucb.engine import kernel_of
+from ocucb.gittins import _bernoulli, _gaussian
+
+ROOT = Path(__file__).parent.parent
+DATA = Path(__file__).parent / "data"
+
+with open(DATA / "regret.csv", newline="") as _file:
+    REFERENCE = list(csv.DictReader(_file))  # regrets by independent programs, see data/README.md
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "ocucb", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
+
+
+def background(target: Callable[..., object], *args: object) -> multiprocessing.Process:
+    """Start a process that has everything compiled already."""
+    process = multiprocessing.get_context("fork").Process(target=target, args=args)
+    process.start()
+    return process
+
+
+def killed_after(blocks: int, begun: Synchronized[int], target: Callable[[], object]) -> bool:
+    """Kill a process once it has begun so many blocks (see the fixture); tell if it was alive."""
+    begun.value = 0
+    child = background(target)
+    wait_until(lambda: begun.value >= blocks or not child.is_alive(), f"{blocks} blocks begun")
+    alive = child.is_alive()
+    child.kill()
+    child.join()
+    return alive
+
+
+def run_with_folder(folder: Path, mount: str, script: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a private view of the file system, in which `folder` is mounted anew."""
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare(1) of Linux to mount a small or read-only file system")
+    command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "{sys.executable}" -c "$1"']
+    command += ["sh", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    if "mount:" in done.stderr or "unshare:" in done.stderr:
+        pytest.skip(f"needs the right to mount file systems: {done.stderr.strip()}")
+    return done
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Return as soon as a condition holds; fail if it does not within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
+        time.sleep(0.005)
+
+
+def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
+    """Tell whether two simulations have the same numbers to the last bit."""
+    return all(
+        x.policy == y.policy
+        and (x.regret == y.regret).all()
+        and (x.stderr == y.stderr).all()
+        and (x.pulls == y.pulls).all()
+        and (x.sample == y.sample).all()
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def call_kernel(
+    kernel: Callable[..., None],
+    policy: ocucb.Policy,
+    problem: ocucb.Problem,
+    horizon: int,
+    checkpoints: np.ndarray,
+    key: np.ndarray,
+    first: int,
+    runs: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
+    regret = np.empty((runs, checkpoints.size))
+    pulls = np.empty((runs, problem.arms), dtype=np.int64)
+    kernel(
+        policy.arguments(horizon),
+        problem.means,
+        problem.scales,
+        problem.gaps,
+        problem.sigma,
+        horizon,
+        checkpoints,
+        key,
+        first,
+        regret,
+        pulls,
+        np.zeros(1, dtype=np.bool_),
+    )
+    return regret, pulls
+
+
+def play_steps(
+    policy: ocucb.Policy,
+    problem: ocucb.Problem,
+    horizon: int,
+    key: np.ndarray,
+    first: int,
+    runs: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play on the step engine; return regret after every round, and the final pulls."""
+    kernel = kernel_of(policy.family, problem.noise, "step")
+    every = np.arange(1, horizon + 1)
+    return call_kernel(kernel, policy, problem, horizon, every, key, first, runs)
+
+
+def gittins_fingerprint() -> str:
+    """Return a digest of two tables of Gittins indices that are built anew."""
+    _gaussian._rung.cache_clear()
+    _gaussian._points.cache_clear()
+    tables = _gaussian.build(8), _bernoulli.build(140, 1.0, 1.0)
+    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
