@@ -29,7 +29,7 @@ from distributed import Client, LocalCluster
 import ocucb
 from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
-from ocucb.engine import engine_for, kernel_of
+from ocucb.engine import Game, Outcome, choose_engine, engine_named, kernel_of
 from ocucb.gittins import _store
 from ocucb.policies import Policy
 from ocucb.problems import Problem
@@ -42,24 +42,15 @@ TABLE = Path(__file__).parent / "table.md"
 
 def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Callable[[int], None]:
     """Return a function that plays so many runs with a compiled kernel."""
-    kernel = kernel_of(policy.family, problem.noise, engine)
+    chosen = engine_named(engine, policy, problem, horizon)
+    kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
+    facts = problem.means, problem.scales, problem.gaps, problem.sigma
+    game = Game(*facts, horizon, np.array([horizon]))
 
     def play(runs: int) -> None:
-        kernel(
-            policy.arguments(horizon),
-            problem.means,
-            problem.scales,
-            problem.gaps,
-            problem.sigma,
-            horizon,
-            np.array([horizon]),
-            key,
-            0,
-            np.empty((runs, 1)),
-            np.empty((runs, problem.arms), dtype=np.int64),
-            np.zeros(1, dtype=np.bool_),
-        )
+        outcome = Outcome(np.empty((runs, 1)), np.empty((runs, problem.arms), dtype=np.int64))
+        kernel(policy.arguments(horizon), game, key, 0, outcome, np.zeros(1, dtype=np.bool_))
 
     play(1)
     return play
@@ -255,7 +246,7 @@ def choice() -> list[str]:
                         seconds=0.02,
                     )
                     ratios.append(f"{step / skip:.2f}")
-                picked = engine_for(policy.family, problem, horizon, "auto")
+                picked = choose_engine(policy, problem, horizon, "auto").name
                 lines.append(f"| {text} | {arms} | {horizon} | {' | '.join(ratios)} | {picked} |")
                 print(lines[-1], flush=True)
     return lines

@@ -10,7 +10,7 @@ from multiprocessing.sharedctypes import Synchronized
 
 import pytest
 
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 
 # Pictures are drawn into files and text is as wide as it is, whatever screen and shell one has;
 # processes that tests start inherit this.

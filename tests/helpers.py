@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import ocucb
-from ocucb.engine import kernel_of
+from ocucb.engine import Game, Outcome, engine_named, kernel_of
 from ocucb.gittins import _bernoulli, _gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -103,23 +103,22 @@ def call_kernel(
     runs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
-    regret = np.empty((runs, checkpoints.size))
-    pulls = np.empty((runs, problem.arms), dtype=np.int64)
-    kernel(
-        policy.arguments(horizon),
-        problem.means,
-        problem.scales,
-        problem.gaps,
-        problem.sigma,
-        horizon,
-        checkpoints,
-        key,
-        first,
-        regret,
-        pulls,
-        np.zeros(1, dtype=np.bool_),
+    facts = problem.means, problem.scales, problem.gaps, problem.sigma
+    game = Game(*facts, horizon, checkpoints)
+    outcome = Outcome(
+        np.empty((runs, checkpoints.size)), np.empty((runs, problem.arms), dtype=np.int64)
     )
-    return regret, pulls
+    stop = np.zeros(1, dtype=np.bool_)
+    kernel(policy.arguments(horizon), game, key, first, outcome, stop)
+    return outcome.regret, outcome.pulls
+
+
+def find_kernel(
+    name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int
+) -> Callable[..., None]:
+    """Return the kernel of an engine."""
+    engine = engine_named(name, policy, problem, horizon)
+    return kernel_of(policy.family, problem.rewards, engine)
 
 
 def play_steps(
@@ -131,7 +130,7 @@ def play_steps(
     runs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play on the step engine; return regret after every round, and the final pulls."""
-    kernel = kernel_of(policy.family, problem.noise, "step")
+    kernel = find_kernel("step", policy, problem, horizon)
     every = np.arange(1, horizon + 1)
     return call_kernel(kernel, policy, problem, horizon, every, key, first, runs)
 

@@ -38,7 +38,7 @@ def play(
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
-        reward = problem.noise.draw(problem.means[arm], problem.scales[arm], rewards)
+        reward = problem.rewards.draw(problem.means[arm], problem.scales[arm], rewards)
         T[arm] += 1
         S[arm] += reward
         arms.append(arm)

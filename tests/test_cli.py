@@ -15,8 +15,8 @@ import pytest
 
 import ocucb
 from helpers import run, run_with_folder
-from ocucb.blocks import Specification
 from ocucb.policies import FAMILIES
+from ocucb.specification import Specification
 
 
 def test_simulate_prints_a_table():
@@ -147,7 +147,7 @@ def test_a_folder_that_is_read_only_is_found_out_before_anything_is_played(tmp_p
     (tmp_path / "old.csv").write_text("old")
     script = f"""
 import sys
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 from ocucb.cli import main
 Specification.play = None
 for name in ("old.csv", "new.csv"):
@@ -318,7 +318,7 @@ def test_version():
 
 ANNOUNCED = """
 import runpy, sys
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 play = Specification.play
 def announced(*arguments):
     print("playing", file=sys.stderr, flush=True)
@@ -384,7 +384,7 @@ def test_control_c_before_the_first_run_is_one_sentence(moment, command, tmp_pat
     }[command]
     script = f"""
 import os, runpy, signal, sys
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 def interrupted(*_):
     os.kill(os.getpid(), signal.SIGINT)
     signal.pause()
@@ -404,7 +404,7 @@ def test_control_c_in_a_reproduction_that_has_runs(tmp_path):
     assert run("reproduce", "psi", "--runs", "1", cwd=tmp_path).returncode == 0
     script = """
 import runpy, signal, sys
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 Specification.prepare = lambda self: signal.raise_signal(signal.SIGINT)
 sys.argv[1:] = "reproduce psi --runs 2".split()
 runpy.run_module("ocucb", run_name="__main__")

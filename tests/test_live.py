@@ -71,7 +71,7 @@ def test_same_arms_as_the_simulator(text, data):
     for _ in range(horizon):
         arm = bandit.ask()
         played.append(arm)
-        bandit.tell(arm, problem.noise.draw(means[arm], problem.scales[arm], rewards))
+        bandit.tell(arm, problem.rewards.draw(means[arm], problem.scales[arm], rewards))
     assert np.allclose(regret[0], np.cumsum(problem.gaps[played]), rtol=0, atol=1e-9)
     assert bandit.to_dict()["pulls"] == pulls[0].tolist()
 

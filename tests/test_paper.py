@@ -15,7 +15,7 @@ import pytest
 
 import ocucb
 from helpers import REFERENCE, killed_after, run
-from ocucb.blocks import Block
+from ocucb.engine import Outcome
 from ocucb.paper import claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
@@ -23,6 +23,7 @@ from ocucb.paper.measure import Means, Point, measure, tasks_of
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.progress import Display
 from ocucb.scheduler import Job
+from ocucb.specification import Block
 from ocucb.store import Store
 
 A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
@@ -325,7 +326,7 @@ def test_errors_of_deviations_allow_for_what_is_rare():
     sample = ocucb.simulate("ocucb", ocucb.gap(2, 0.3), 10_000, 65_536, rng=1)[0].sample
     truth, missed = sample.std(), 0
     for part in sample[:24_000].reshape(200, 120):
-        shape = Moments.of(part[:, None], np.zeros((120, 2), dtype=np.int64)).kurtosis
+        shape = Moments.of(Outcome(part[:, None], np.zeros((120, 2), dtype=np.int64))).kurtosis
         error = _deviation_error(part.std(ddof=1), shape, 3000.0, 120)
         missed += abs(part.std(ddof=1) - truth) > 2 * error
     assert missed <= 24

@@ -16,7 +16,7 @@ def rewards(problem, arm, count=40_000):
     state = np.empty(4, np.uint64)
     start_stream(state, np.array([1, arm], dtype=np.uint64), 0, REWARDS)
     mean, scale = problem.means[arm], problem.scales[arm]
-    return np.array([problem.noise.draw(mean, scale, state) for _ in range(count)])
+    return np.array([problem.rewards.draw(mean, scale, state) for _ in range(count)])
 
 
 def test_what_a_problem_knows():
@@ -57,9 +57,9 @@ def test_sigma_bounds_the_moment_generating_function(make, halfwidth):
     s = np.linspace(-6, 6, 1201)
     s = s[s != 0]
     mean, scale = problem.means[0], problem.scales[0]
-    if problem.noise.name == "gaussian":
+    if problem.rewards.name == "gaussian":
         mgf = np.exp(s**2 * scale**2 / 2)
-    elif problem.noise.name == "bernoulli":
+    elif problem.rewards.name == "bernoulli":
         mgf = mean * np.exp(s * (1 - mean)) + (1 - mean) * np.exp(-s * mean)
     else:
         mgf = np.sinh(s * halfwidth) / (s * halfwidth)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ocucb
+from ocucb.engine import Outcome
 from ocucb.results import SAMPLE_SIZE, Moments
 
 
@@ -28,10 +29,10 @@ def test_merging_blocks_equals_one_block():
     rng = np.random.default_rng(1)
     regret = rng.normal(1e6, 1.0, (1000, 3))  # a large mean, to see cancellation
     pulls = rng.integers(0, 9, (1000, 2))
-    whole = Moments.of(regret, pulls)
-    parts = Moments.of(regret[:1], pulls[:1])
+    whole = Moments.of(Outcome(regret, pulls))
+    parts = Moments.of(Outcome(regret[:1], pulls[:1]))
     for cut in (slice(1, 17), slice(17, 400), slice(400, 1000)):
-        parts = parts.merged(Moments.of(regret[cut], pulls[cut]))
+        parts = parts.merged(Moments.of(Outcome(regret[cut], pulls[cut])))
     assert parts.runs == 1000
     assert parts.mean == pytest.approx(whole.mean, rel=1e-14)
     assert parts.squares == pytest.approx(whole.squares, rel=1e-9)
@@ -42,10 +43,10 @@ def test_merging_blocks_equals_one_block():
 def test_the_sample_is_bounded():
     regret = np.arange(50_000.0)[:, None]
     pulls = np.zeros((50_000, 1), dtype=np.int64)
-    merged = Moments.of(regret, pulls).merged(Moments.of(regret, pulls))
+    merged = Moments.of(Outcome(regret, pulls)).merged(Moments.of(Outcome(regret, pulls)))
     assert merged.sample.size == SAMPLE_SIZE
     assert (merged.sample[50_000:] == regret[: SAMPLE_SIZE - 50_000, 0]).all()
-    assert merged.merged(Moments.of(regret, pulls)).sample is merged.sample
+    assert merged.merged(Moments.of(Outcome(regret, pulls))).sample is merged.sample
 
 
 def test_table(result):

@@ -14,7 +14,7 @@ import pytest
 
 import ocucb
 from helpers import same, wait_until
-from ocucb import blocks
+from ocucb import specification
 from policy_table import FIRST_SETTINGS, SKIPPING, entry_of
 
 
@@ -31,7 +31,7 @@ def horizon_for(policy: str, horizon: int) -> int:
 @pytest.mark.parametrize("policy", FIRST_SETTINGS)
 def test_same_bits_for_any_number_of_threads(policy, monkeypatch):
     # small blocks, so that there are many of them
-    monkeypatch.setattr(blocks, "block_runs", lambda *args: 16)
+    monkeypatch.setattr(specification, "block_runs", lambda *args: 16)
     call = policy, problem_for(policy, [0.8, 0.4, 0.4]), horizon_for(policy, 300), 200
     results = [ocucb.simulate(*call, rng=5, workers=workers) for workers in (1, 2, 7)]
     assert same(results[0], results[1])
@@ -66,7 +66,7 @@ def test_more_runs_contain_the_fewer():
 
 
 def test_statistics_are_those_of_the_runs(monkeypatch):
-    monkeypatch.setattr(blocks, "block_runs", lambda *args: 64)
+    monkeypatch.setattr(specification, "block_runs", lambda *args: 64)
     result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2)[0]
     assert result.sample.size == 500
     assert result.mean_regret == pytest.approx(result.sample.mean(), rel=1e-12)
@@ -250,7 +250,7 @@ def test_interrupt_while_compiling(work, tmp_path):
 LONG = """
 import sys, threading, time
 import ocucb
-from ocucb.blocks import Specification
+from ocucb.specification import Specification
 
 play = Specification._outcome
 

@@ -21,11 +21,12 @@ import pytest
 from scipy import stats
 
 import ocucb
-from helpers import call_kernel
-from ocucb import engine, problems
+from helpers import call_kernel, find_kernel
+from ocucb import problems
 from ocucb._compile import compiled, specialise
-from ocucb.engine import engine_for, kernel_of, skip, skip_thompson
+from ocucb.engine import choose_engine, skip, skip_thompson
 from ocucb.random import normal
+from ocucb.rewards import GAUSSIAN
 from policy_table import INDEX, SKIPPING, entry_of, make
 
 LEVEL = 1e-8
@@ -107,7 +108,7 @@ def compare(one, other) -> dict[str, float]:
 
 def assert_same(skip_kernel, policy: ocucb.Policy, case: Case) -> None:
     skipped = play(policy, case, skip_kernel, 1)
-    stepped = play(policy, case, kernel_of(policy.family, case.problem.noise, "step"), 2)
+    stepped = play(policy, case, find_kernel("step", policy, case.problem, case.horizon), 2)
     wrong = {what: p for what, p in compare(skipped, stepped).items() if p < LEVEL}
     assert not wrong
 
@@ -116,8 +117,8 @@ def assert_same(skip_kernel, policy: ocucb.Policy, case: Case) -> None:
 @pytest.mark.parametrize("text", SKIPPING)
 def test_same_distribution(text, name):
     policy, case = make(text), CASES[name]
-    assert engine_for(policy.family, case.problem, case.horizon, "skip") == "skip"
-    assert_same(kernel_of(policy.family, case.problem.noise, "skip"), policy, case)
+    assert choose_engine(policy, case.problem, case.horizon, "skip").name == "skip"
+    assert_same(find_kernel("skip", policy, case.problem, case.horizon), policy, case)
 
 
 @ocucb.index_policy(unplayed_index="nonincreasing")
@@ -145,7 +146,8 @@ def wide(pulls, t, horizon, arms):
 @pytest.mark.parametrize("family", [steep, steep_rising, standing, wide], ids=lambda f: f.name)
 def test_policies_of_a_user(family, name):
     case = replace(CASES[name], runs=4000)
-    assert_same(kernel_of(family, problems.GAUSSIAN, "skip"), family(), case)
+    policy = family()
+    assert_same(find_kernel("skip", policy, case.problem, case.horizon), policy, case)
 
 
 @compiled
@@ -165,8 +167,9 @@ def _half_the_tail(z):
 
 def broken(family: ocucb.PolicyFamily, **parts):
     """Return a skip kernel whose leaders are followed with a wrong part."""
-    template, functions = engine._skip_kernel(family, problems.GAUSSIAN)
-    lead = skip_thompson.lead if family.kind == "sampling" else skip.play_leader
+    sampling = family.kind == "sampling"
+    template, functions = (skip_thompson if sampling else skip).kernel(family, GAUSSIAN)
+    lead = skip_thompson.lead if sampling else skip.play_leader
     functions[lead.__name__] = specialise(lead, functions | parts)
     return specialise(template, functions)
 
@@ -191,7 +194,7 @@ def test_a_broken_bound_is_caught(text, horizon, parts):
 
 @cache
 def without_leaps(family: ocucb.PolicyFamily):
-    template, functions = engine._skip_kernel(family, problems.GAUSSIAN)
+    template, functions = skip.kernel(family, GAUSSIAN)
     functions["LEAP"] = 1e18
     functions["play_leader"] = specialise(skip.play_leader, functions)
     return specialise(template, functions)
@@ -203,7 +206,7 @@ def test_without_leaps_every_run_is_that_of_the_step_engine(text, name):
     """All but the leaps is exact arithmetic: the same random numbers give the same pulls."""
     policy, case = make(text), replace(CASES[name], runs=500)
     skipped = play(policy, case, without_leaps(policy.family), 3)
-    stepped = play(policy, case, kernel_of(policy.family, problems.GAUSSIAN, "step"), 3)
+    stepped = play(policy, case, find_kernel("step", policy, case.problem, case.horizon), 3)
     assert (skipped[1] == stepped[1]).all()
     assert skipped[0] == pytest.approx(stepped[0], rel=1e-9, abs=1e-9)
 
@@ -217,7 +220,7 @@ def test_what_cannot_be_skipped_runs_step_by_step():
 
     for policy, problem, words in (
         ("ocucb", coins, "needs Gaussian rewards, and these are bernoulli"),
-        ("improved-ucb", ocucb.gap(), "only index and sampling policies"),
+        ("improved-ucb", ocucb.gap(), "choice policies do not support skip-ahead"),
         (silent, ocucb.gap(), "does not declare how the index of an unplayed arm moves"),
     ):
         with pytest.warns(UserWarning, match=words):

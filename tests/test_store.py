@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 
 import ocucb
 from helpers import DATA, background, killed_after, run_with_folder, same, wait_until
-from ocucb import blocks, engine
-from ocucb.blocks import Specification
+from ocucb import engine
 from ocucb.cli import app
+from ocucb.specification import Specification, run_blocks
 from ocucb.store import Store, StoreError, _place
 
 NUMERICS = DATA / "numerics.json"
@@ -119,7 +119,7 @@ def test_identity_covers_what_changes_the_numbers(monkeypatch):
     ]
     names = {one.identity for one in (plain, *others)}
     assert len(names) == 1 + len(others)
-    monkeypatch.setattr(blocks, "NUMERICS", engine.NUMERICS + 1)
+    monkeypatch.setattr(specification, "NUMERICS", engine.NUMERICS + 1)
     assert specification().identity not in names
 
 
@@ -218,13 +218,13 @@ def numbers() -> dict[str, list[float]]:
     found = {}
     for name, family in FAMILIES.items():
         for problem in (ocucb.gap(4, 0.5), ocucb.bernoulli([0.6, 0.4, 0.3])):
-            if family.rewards in (None, problem.noise.name):
-                for which in ("step", "skip") if problem.noise.name == "gaussian" else ("step",):
+            if problem.rewards.binary or not family.binary:
+                for which in ("step", "skip") if problem.rewards.name == "gaussian" else ("step",):
                     if which == "skip" and family.kind == "choice":
                         continue
                     one = ocucb.simulate(name, problem, 400, 700, rng=3, engine=which)[0]
                     mean, error = one.mean_regret, float(one.stderr[-1])
-                    found[f"{name} {problem.noise.name} {which}"] = [mean, error]
+                    found[f"{name} {problem.rewards.name} {which}"] = [mean, error]
     return found
 
 
@@ -418,14 +418,14 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
     path = tmp_path / "results.db"
     with Store(path) as store:
         first, second = specification(), specification(policy=ocucb.UCB())
-        store._waiting = [(first, blocks.run_blocks(first, [(0, 64)])[0])]
+        store._waiting = [(first, run_blocks(first, [(0, 64)])[0])]
         with monkeypatch.context() as change:
             change.setattr("ocucb.store._packed", lambda moments: 1 / 0)
             store._number(first)  # as if the interrupt had come after this
             with pytest.raises(ZeroDivisionError):
                 store.flush()
         other = Store(path)
-        other.add(second, blocks.run_blocks(second, [(0, 64)])[0])
+        other.add(second, run_blocks(second, [(0, 64)])[0])
         other.flush()
         store.flush()
         other._database.close()
@@ -559,7 +559,7 @@ def test_a_killed_store_says_what_it_is(tmp_path):
 
     def write_and_die():
         store = Store(path)
-        store.add(specification(), blocks.run_blocks(specification(), [(0, 64)])[0])
+        store.add(specification(), run_blocks(specification(), [(0, 64)])[0])
         store.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -576,7 +576,7 @@ def test_a_killed_store_says_what_it_is(tmp_path):
 def test_removed_while_running(tmp_path):
     path = tmp_path / "results.db"
     store = Store(path)
-    store.add(specification(), blocks.run_blocks(specification(), [(0, 64)])[0])
+    store.add(specification(), run_blocks(specification(), [(0, 64)])[0])
     path.unlink()
     with pytest.raises(StoreError, match="was removed in the meantime"):
         store.flush()

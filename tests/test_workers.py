@@ -15,10 +15,10 @@ import pytest
 
 import ocucb
 from helpers import run, same
-from ocucb import blocks
-from ocucb.blocks import Specification
+from ocucb import specification
 from ocucb.progress import precision_note
 from ocucb.scheduler import FEWEST_RUNS, Job, run_jobs
+from ocucb.specification import Specification
 
 PROBLEM = ocucb.gap(2, 0.3)
 CALL = {"policies": ["ocucb", "thompson"], "problem": PROBLEM, "horizon": 2000, "rng": 1}
@@ -90,8 +90,8 @@ def test_packages_hold_everything():
     ):
         there = Specification(policy, problem, 300, np.array([100, 300]), 4, "step")
         package = there.package
-        blocks._RECEIVED.clear()
-        arrived = blocks._unpacked(package)
+        specification._RECEIVED.clear()
+        arrived = specification._unpacked(package)
         assert arrived is not there
         ours, theirs = there.play(5, 40), arrived.play(5, 40)
         assert (ours.mean == theirs.mean).all()
@@ -101,10 +101,10 @@ def test_packages_hold_everything():
 
 def test_workers_with_another_version(monkeypatch):
     package = Specification(ocucb.UCB(), PROBLEM, 300, np.array([300]), 4, "step").package
-    blocks._RECEIVED.clear()
-    monkeypatch.setattr(blocks, "NUMERICS", -1)
+    specification._RECEIVED.clear()
+    monkeypatch.setattr(specification, "NUMERICS", -1)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
-        blocks.run_blocks_remotely(package, [(0, 10)])
+        specification.run_blocks_remotely(package, [(0, 10)])
 
 
 def test_a_broken_pool_says_so(tmp_path):

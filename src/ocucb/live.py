@@ -24,12 +24,12 @@ from ._compile import entry_point, interruptible, numba_message
 from ._files import replacing
 from ._names import Arm, Positions, to_names
 from ._text import LARGEST_COUNT, to_count
-from .blocks import stream_key
 from .engine.online import ACTIVE, ARMS, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
 from .policies import FAMILIES, Policy, PolicyFamily, parse_policy
 from .policies._declarations import check_declarations
 from .random import CHOICES, start_stream
 from .simulation import to_policies, to_seed
+from .specification import stream_key
 from .summary import Summary, explain, interval
 
 _FORMAT = "ocucb-bandit"
@@ -130,7 +130,7 @@ class Bandit:
         self._minimize, self._strict = bool(minimize), bool(strict)
         self._low, self._high = self.bounds or (-_LARGEST_REWARD, _LARGEST_REWARD)
         self._zero = 0.0  # minimizing, a loss counts as this minus the loss
-        if self.policy.family.rewards == "bernoulli":
+        if self.policy.family.binary:
             if self.bounds != (0.0, 1.0):
                 raise ValueError(
                     f"{self.policy.label} is made for rewards of 0 and 1: give bounds=(0, 1)."
@@ -144,8 +144,7 @@ class Bandit:
         self._names = names
         self._positions = Positions(names)
         arguments = self.policy.arguments(horizon)
-        if not self.policy.is_ours:
-            check_declarations(self.policy, arguments, horizon, len(names))
+        check_declarations(self.policy, horizon, len(names))
         self._ask, self._tell, self._rebuild = _compile(self.policy, arguments)
         table = np.zeros((len(names), 4))
         table[:, ACTIVE] = 1.0

@@ -19,60 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ._text import split_specification, to_count
-from ._users import Snapshot, plain
-from .random import normal
-from .random import uniform as draw_uniform
+from ._types import Floats
+from ._users import plain
+from .rewards import BERNOULLI, GAUSSIAN, UNIFORM, Rewards, rewards_of
 
 Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """A kind of reward: ``sample(mean, scale, stream)`` returns one."""
-
-    name: str
-    sample: Callable[..., float]
-
-    @cached_property
-    def code(self) -> Snapshot:
-        """The compiled function; a user's as it was when first used."""
-        return Snapshot({"sample": self.sample})
-
-    @property
-    def draw(self) -> Callable[..., float]:
-        """`sample`, compiled."""
-        function: Callable[..., float] = self.code.compiled["sample"]
-        return function
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
-        # Another process finds one of ours by its name; compiled code stays here.
-        if _NOISES.get(self.name) is self:
-            return _noise_named, (self.name,)
-        return Noise, (self.name, self.sample)
-
-
-def _draw_gaussian(mean: float, scale: float, stream: Any) -> float:
-    return mean + scale * normal(stream)
-
-
-def _draw_bernoulli(mean: float, scale: float, stream: Any) -> float:
-    return 1.0 if draw_uniform(stream) < mean else 0.0
-
-
-def _draw_uniform(mean: float, scale: float, stream: Any) -> float:
-    return mean + scale * (2.0 * draw_uniform(stream) - 1.0)
-
-
 MOST_ARMS = 10**8
-
-GAUSSIAN = Noise("gaussian", _draw_gaussian)
-BERNOULLI = Noise("bernoulli", _draw_bernoulli)
-UNIFORM = Noise("uniform", _draw_uniform)
-_NOISES = {noise.name: noise for noise in (GAUSSIAN, BERNOULLI, UNIFORM)}
-
-
-def _noise_named(name: str) -> Noise:
-    return _NOISES[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +40,7 @@ class Problem:
     scales : ndarray
         One number for each arm that its rewards need: the standard deviation of Gaussian rewards,
         half the width of uniform ones.
-    noise : Noise
+    rewards : Rewards
         The kind of reward.
     sigma : float
         The noise of every arm is sigma-subgaussian; policies are told this number.
@@ -96,9 +50,9 @@ class Problem:
         The horizon that goes with an instance of the paper.
     """
 
-    means: npt.NDArray[np.float64]
-    scales: npt.NDArray[np.float64]
-    noise: Noise
+    means: Floats
+    scales: Floats
+    rewards: Rewards
     sigma: float
     name: str
     paper_horizon: int | None = None
@@ -109,7 +63,7 @@ class Problem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew in the other process, so that its vectors are read-only there too.
-        mine = (self.means, self.scales, self.noise, self.sigma, self.name, self.paper_horizon)
+        mine = (self.means, self.scales, self.rewards, self.sigma, self.name, self.paper_horizon)
         return Problem, mine
 
     @property
@@ -118,9 +72,9 @@ class Problem:
         return self.means.size
 
     @cached_property
-    def gaps(self) -> npt.NDArray[np.float64]:
+    def gaps(self) -> Floats:
         """What each arm's mean lacks to the best one."""
-        gaps: npt.NDArray[np.float64] = self.means.max() - self.means
+        gaps: Floats = self.means.max() - self.means
         return gaps
 
     @property
@@ -131,16 +85,16 @@ class Problem:
     @cached_property
     def identity(self) -> str:
         """A name for everything that its rewards depend on."""
-        digest = hashlib.sha256((self.noise.name + self.noise.code.identity).encode())
+        digest = hashlib.sha256((self.rewards.name + self.rewards.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        return f"<problem {self.name}: {self.arms} arms, {self.noise.name}, sigma={self.sigma:g}>"
+        return f"<problem {self.name}: {self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}>"
 
 
-def _vector(values: Numbers | float, what: str, size: int | None = None) -> npt.NDArray[np.float64]:
+def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
     """Return finite numbers as a vector, or say which of them is wrong."""
     try:
         if isinstance(values, str | bytes):
@@ -170,7 +124,7 @@ def _vector(values: Numbers | float, what: str, size: int | None = None) -> npt.
     return vector
 
 
-def _positive(values: Numbers | float, what: str, size: int) -> npt.NDArray[np.float64]:
+def _positive(values: Numbers | float, what: str, size: int) -> Floats:
     vector = _vector(values, what, size)
     for i in np.flatnonzero(~(vector > 0)):
         raise ValueError(f"{what} must be greater than 0, got {vector[i]:g}.")
@@ -179,7 +133,7 @@ def _positive(values: Numbers | float, what: str, size: int) -> npt.NDArray[np.f
     return vector
 
 
-def _list(vector: npt.NDArray[np.float64]) -> str:
+def _list(vector: Floats) -> str:
     shown = [f"{value:g}" for value in vector[:6]]
     return "means " + ", ".join(shown) + (", ..." if vector.size > 6 else "")
 
@@ -275,27 +229,12 @@ def custom_rewards(
         )
     positive = float(_positive(sigma, "sigma", 1)[0])
     numbers = _vector(scales, "scales", vector.size)
-    return Problem(vector, numbers, _noise_of(sample), positive, _list(vector))
-
-
-_CUSTOM: dict[Callable[..., float], Noise] = {}
-
-
-def _noise_of(sample: Callable[..., float]) -> Noise:
-    """Return one `Noise` for each function, so that it is compiled once."""
-    if sample not in _CUSTOM:
-        name = sample.__name__
-        if not name.isprintable():
-            raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
-        if name in _NOISES:
-            name += " (custom)"
-        _CUSTOM[sample] = Noise(name, sample)
-    return _CUSTOM[sample]
+    return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
     made = gaussian(means, sigma)
-    return Problem(made.means, made.scales, made.noise, made.sigma, name, horizon)
+    return Problem(made.means, made.scales, made.rewards, made.sigma, name, horizon)
 
 
 def _arms(K: int, least: int = 1) -> int:

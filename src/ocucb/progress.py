@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .blocks import Block
     from .scheduler import Job
+    from .specification import Block
 
 _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 

@@ -1,4 +1,4 @@
-"""Random numbers for kernels: xoshiro256++ words, uniforms and ziggurat normals.
+"""Random numbers for kernels: xoshiro256++ words, uniforms, ziggurat normals and binomials.
 
 numpy's Generator costs twice as much inside compiled code and cannot be shared by threads. Here a
 stream is four words in an array, and every run of a simulation has streams of its own, which
@@ -10,6 +10,8 @@ References
 D. Blackman and S. Vigna (2021), Scrambled linear pseudorandom number generators, ACM TOMS 47(4).
 G. Marsaglia and W. W. Tsang (2000), The ziggurat method for generating random variables, Journal
 of Statistical Software 5(8).
+W. Hörmann (1993), The generation of binomial random variates, Journal of Statistical Computation
+and Simulation 46.
 """
 
 from __future__ import annotations
@@ -17,11 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from ._compile import compiled, inlined
-
-Words = npt.NDArray[np.uint64]
+from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
 CHOICES = np.int64(1)  # stream of the policy: ties and randomised choices
@@ -80,7 +80,7 @@ def below(state: Words, count: int | np.int64) -> int:
     return int(uniform(state) * count)
 
 
-def _ziggurat() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _ziggurat() -> tuple[Floats, Floats]:
     """Return widths and heights of 256 layers of equal area under exp(-x^2 / 2).
 
     Layer 0 is the base strip together with the tail beyond `edge[1]`; `edge[i]` falls with i.
@@ -132,8 +132,90 @@ def normal(state: Words) -> float:
     return _normal_outside(state, np.int64(layer), x)
 
 
+@inlined
+def _stirling_tail(k: float) -> float:
+    """Return log(k!) less the first terms of Stirling's series, k + 1/2 and (k + 1) log(k + 1)."""
+    k += 1.0
+    if k < 10.0:
+        return math.lgamma(k) - (k - 0.5) * math.log(k) + k - 0.9189385332046728
+    square = 1.0 / (k * k)
+    return (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - square / 1680.0) * square) * square) / k
+
+
 @compiled
-def pick(values: npt.NDArray[np.float64], top: float, stream: Words) -> int:
+def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
+    """Return a binomial number by adding up probabilities; for p <= 1/2 and count * p < 10."""
+    odds = p / (1.0 - p)
+    while True:
+        place = uniform(state)
+        share = math.exp(count * math.log1p(-p))
+        k = 0.0
+        while place >= share and k < count:
+            place -= share
+            k += 1.0
+            share *= odds * (count - k + 1.0) / k
+            if k > 110.0:  # only rounding leads here
+                break
+        if k <= 110.0:
+            return k
+
+
+@compiled
+def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
+    """Return a binomial number by Hörmann's BTRS; for p <= 1/2 and count * p >= 10.
+
+    The density is compared with that of the mode in a form whose terms are as small as the
+    distance from it, so that counts of 10^15 lose no digits.
+    """
+    odds = p / (1.0 - p)
+    spread = math.sqrt(count * p * (1.0 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    centre = count * p + 0.5
+    alpha = (2.83 + 5.1 / b) * spread
+    easy = 0.92 - 4.2 / b
+    mode = math.floor((count + 1.0) * p)
+    base = _stirling_tail(mode) + _stirling_tail(count - mode)
+    slope = math.log((mode + 1.0) / (odds * (count - mode + 1.0)))
+    while True:
+        u = uniform(state) - 0.5
+        v = 1.0 - uniform(state)
+        us = 0.5 - abs(u)
+        if us == 0.0:
+            continue
+        k = math.floor((2.0 * a / us + b) * u + centre)
+        if us >= 0.07 and v <= easy:
+            return k
+        if k < 0.0 or k > count:
+            continue
+        far = mode - k
+        bound = (
+            (count + 1.0) * math.log1p(-far / (count - k + 1.0))
+            + (k + 0.5) * (math.log1p(far / (k + 1.0)) + math.log1p(far / (count - mode + 1.0)))
+            + far * slope
+            + base
+            - _stirling_tail(k)
+            - _stirling_tail(count - k)
+        )
+        if math.log(v * alpha / (a / (us * us) + b)) <= bound:
+            return k
+
+
+@compiled
+def binomial(state: Words, count: float, p: float) -> float:
+    """Return how many of `count` trials succeed that each succeed with probability p."""
+    rare = min(p, 1.0 - p)
+    if rare <= 0.0 or count <= 0.0:
+        k = 0.0
+    elif count * rare < 10.0:
+        k = _binomial_by_inversion(state, count, rare)
+    else:
+        k = _binomial_by_rejection(state, count, rare)
+    return count - k if p > 0.5 else k
+
+
+@compiled
+def pick(values: Floats, top: float, stream: Words) -> int:
     """Return one of the arms whose value is `top`, all of them equally likely."""
     ties = np.int64(0)
     for i in range(values.size):
@@ -149,7 +231,7 @@ def pick(values: npt.NDArray[np.float64], top: float, stream: Words) -> int:
 
 
 @inlined
-def largest(values: npt.NDArray[np.float64], stream: Words) -> int:
+def largest(values: Floats, stream: Words) -> int:
     """Return the arm with the largest value, ties broken at random; -1 where a value is nan."""
     best, top, several = -1, -np.inf, False
     for i in range(values.size):

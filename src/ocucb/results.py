@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from ._files import replacing
 from ._text import LARGEST_COUNT, table
+from ._types import Floats
+from .engine import Outcome
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
-
-Floats = npt.NDArray[np.float64]
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 SAMPLE_SIZE = 65_536  # runs whose regret is kept one by one; quantiles come from these
@@ -47,11 +47,12 @@ class Moments:
     sample: Floats
 
     @staticmethod
-    def of(regret: Floats, pulls: npt.NDArray[np.int64], sample: int = SAMPLE_SIZE) -> Moments:
-        """Reduce the outcome of a kernel: ``regret[run, checkpoint]`` and ``pulls[run, arm]``.
+    def of(outcome: Outcome, sample: int = SAMPLE_SIZE) -> Moments:
+        """Reduce the outcome of a kernel.
 
         Of the first `sample` runs the final regret is kept as it is.
         """
+        regret, pulls = outcome
         mean = regret.mean(axis=0)
         squares = ((regret - mean) ** 2).sum(axis=0)
         return Moments(

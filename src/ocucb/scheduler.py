@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .blocks import Block, Spans, Specification, run_blocks, run_blocks_remotely
-from .engine.step import Flags
+from ._types import Flags
 from .results import Moments
+from .specification import Block, Spans, Specification, run_blocks, run_blocks_remotely
 from .store import Store
 
 FEWEST_RUNS = 1000  # before these, nobody knows how large the error bar is

@@ -2,7 +2,7 @@
 
     problem + policies -> simulate -> engine -> results
 
-What is played is a `Specification` (blocks.py), who plays it when is the scheduler's business, and
+What is played is a `Specification` , who plays it when is the scheduler's business, and
 what is finished may be kept in a `Store`.
 """
 
@@ -21,14 +21,14 @@ import numpy.typing as npt
 from . import __version__
 from ._compile import cores, interruptible
 from ._text import to_count
-from .blocks import Specification
-from .engine import ENGINES, engine_for
+from .engine import choose_engine
 from .policies import Policy, PolicyFamily, parse_policy
-from .policies._declarations import check_declarations, has_infinite_bonus
+from .policies._declarations import check_declarations
 from .problems import Problem
 from .progress import Meter
 from .results import PolicyResult, SimulationResult
 from .scheduler import Job, run_jobs
+from .specification import Specification
 from .store import Store
 
 DEFAULT_CHECKPOINTS = 32
@@ -129,14 +129,11 @@ def simulate(
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}.")
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
-    if engine not in ENGINES:
-        raise ValueError(f"unknown engine {engine!r}; choose from {', '.join(ENGINES)}.")
     seed = to_seed(rng)
     for policy in players:
-        only = policy.family.rewards
-        if only is not None and only != problem.noise.name:
+        if policy.family.binary and not problem.rewards.binary:
             raise ValueError(
-                f"{policy.label} is made for {only} rewards, and these are {problem.noise.name}."
+                f"{policy.label} is for rewards of 0 and 1, and these are {problem.rewards.name}."
             )
     jobs = []
     for policy in players:
@@ -182,19 +179,11 @@ def specify(
     engine: str,
 ) -> Specification:
     """Return what is to be played, with an engine that can, or say what is wrong with it."""
-    family = policy.family
-    arguments: tuple[Any, ...] = ()
-    if not policy.is_ours and family.unplayed_index is not None:
-        arguments = policy.arguments(horizon)
-        check_declarations(policy, arguments, horizon, problem.arms)
-
-    def infinite() -> bool:
-        return not policy.is_ours and has_infinite_bonus(policy, arguments, horizon, problem.arms)
-
-    chosen = engine_for(family, problem, horizon, engine, infinite)
-    if not (chosen == "skip" and family.kind == "index"):  # which keeps sums of the noise alone
+    check_declarations(policy, horizon, problem.arms)
+    chosen = choose_engine(policy, problem, horizon, engine)
+    if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)
-    specification = Specification(policy, problem, horizon, checkpoints, seed, chosen)
+    specification = Specification(policy, problem, horizon, checkpoints, seed, chosen.name)
     specification.check()
     return specification
 
@@ -237,7 +226,7 @@ def _result(jobs: list[Job]) -> SimulationResult | None:
         reports,
         problem.name,
         problem.means,
-        problem.noise.name,
+        problem.rewards.name,
         problem.sigma,
         seed,
         __version__,

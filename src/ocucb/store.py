@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._text import table
+from ._types import Floats
 from .results import (
     SAMPLE_SIZE,
-    Floats,
     Moments,
     PolicyResult,
     SimulationResult,
@@ -33,7 +33,7 @@ from .results import (
 )
 
 if TYPE_CHECKING:
-    from .blocks import Block, Specification
+    from .specification import Block, Specification
 
 _APPLICATION = 0x6F637563  # "ocuc", in the file's header
 _FORMAT = 1
@@ -308,7 +308,7 @@ class Store:
 
     def get(self, specification: Specification, first: int, runs: int) -> Block | None:
         """Return a block, or None if it is not here or damaged."""
-        from .blocks import Block
+        from .specification import Block
 
         with self._reading():
             self._check_simulation(specification)
@@ -429,7 +429,7 @@ class Store:
                     specification.engine,
                     problem.name,
                     problem.means.astype("<f8").tobytes(),
-                    problem.noise.name,
+                    problem.rewards.name,
                     problem.sigma,
                     specification.horizon,
                     specification.checkpoints.astype("<i8").tobytes(),

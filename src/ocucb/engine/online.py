@@ -39,15 +39,12 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._compile import compiled, inlined, specialise
+from .._types import Counts, Floats, Words
 from ..policies._base import PolicyFamily
-from ..random import Words, below, normal
-from . import rule_of
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from ..random import below, normal
+from .base import rule_of
 
 # Columns of `arms`, one row for each arm.
 TOLD, OPEN, SUM, ACTIVE = 0, 1, 2, 3
@@ -557,7 +554,7 @@ def kernels_of(
     functions: dict[str, Any] = {
         "refresh_arm": _do_nothing,
         "unplayed_constant": family.unplayed_index == "constant",
-        "whole": family.rewards == "bernoulli",
+        "whole": family.binary,
     }
     functions.update(_tree_kernels())
     if family.kind == "index":

@@ -52,20 +52,41 @@ at 0 and keep sums of the noise alone: with 10^10 pulls, heights would otherwise
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, inf, sqrt
-from typing import Any
+from math import exp, inf, log, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, inlined
-from ..random import REWARDS, Words, normal, start_stream, uniform
-from .step import Counts, Flags, Floats, mark_failed, play_each_once, pseudo_regret, record_pulls
+from .._compile import compiled, inlined, specialise
+from .._types import Flags, Floats, Words
+from ..policies._base import Policy, PolicyFamily
+from ..policies._declarations import has_infinite_bonus
+from ..problems import Problem
+from ..random import REWARDS, normal, start_stream, uniform
+from ..rewards import Rewards
+from . import step
+from .base import (
+    Engine,
+    Game,
+    Kernel,
+    Outcome,
+    Stats,
+    first_rounds,
+    mark_failed,
+    never,
+    new_stats,
+    observe,
+    play_each_once,
+    pseudo_regret,
+    record_pulls,
+    rule_of,
+)
 
 # Declared here, filled in by `specialise`: what the policy says about itself.
 bonus: Callable[..., float]
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
-unplayed_constant: bool  # the index (or deviation) of an unplayed arm does not change
+unplayed_constant: bool  # the index of an unplayed arm does not change
 unplayed_rises: bool  # the index of an unplayed arm may rise
 
 # Parts of the kernels that use the bonus are specialised first, and bound under their own names.
@@ -124,23 +145,34 @@ def endpoint_given_no_hit(
     return noise
 
 
+class Lead(NamedTuple):
+    """How the leader stands after t rounds.
+
+    `near` is its bonus in round t + 1, times sigma; `height` how far its summed reward is above the
+    border.
+    """
+
+    t: float
+    pulls: float
+    noise: float
+    near: float
+    height: float
+
+
 def play_leader(
     values: Any,
-    sigma: float,
-    n: float,
-    K: float,
+    game: Game,
     edge: float,
     scale: float,
     lag: float,
-    T: float,
-    t: float,
+    lead: Lead,
     last: float,
-    noise: float,
-    near: float,
-    height: float,
     rewards: Words,
-) -> tuple[float, float, float, float, float]:
+) -> Lead:
     """Let the leader of round t + 1 play until it loses the lead or `last` rounds are over.
+
+    The lead is lost where the height returned is not positive. Unless t is `last`, at least one
+    round has been played.
 
     Parameters
     ----------
@@ -148,19 +180,9 @@ def play_leader(
         Pulls up to which `concave` holds.
     scale, lag
         The arm's noise, and how far its mean lies below J.
-    T, noise
-        Its pulls and the sum of their noise.
-    near
-        Its bonus in round t + 1, times sigma.
-    height
-        How far its summed reward is above the border.
-
-    Returns
-    -------
-    T, t, noise, near, height
-        The same when it stops. The lead is lost where the height is not positive. Unless t is
-        `last`, at least one round has been played.
     """
+    n, K, sigma = float(game.horizon), float(game.means.size), game.sigma
+    t, T, noise, near, height = lead
     while t < last:
         # A line over as many pulls as the arm has is still close to the border.
         reach = min(last - t, T + LEAP)
@@ -209,7 +231,7 @@ def play_leader(
             height = noise + T * (near - lag)
             if not height > 0.0:
                 break
-    return T, t, noise, near, height
+    return Lead(t, T, noise, near, height)
 
 
 @inlined
@@ -262,68 +284,49 @@ def highest_other(tree: Floats, arm: int) -> float:
 
 @compiled
 def record(
-    gaps: Floats,
-    counts: Floats,
-    leader: int,
-    T: float,
-    t: float,
-    checkpoints: Counts,
-    done: int,
-    regret: Floats,
+    game: Game, stats: Stats, leader: int, t: float, done: int, outcome: Outcome, run: int
 ) -> int:
-    """Fill in the checkpoints that the leader has passed on its way to T pulls in round t.
+    """Fill in the checkpoints that the leader has passed on its way to round t.
 
     Its pulls at a checkpoint are known although nobody looked at it there.
     """
-    while done < checkpoints.size and checkpoints[done] <= t:
-        counts[leader] = T - (t - checkpoints[done])
-        regret[done] = pseudo_regret(gaps, counts)
+    T = stats.pulls[leader]
+    while done < game.checkpoints.size and game.checkpoints[done] <= t:
+        stats.pulls[leader] = T - (t - game.checkpoints[done])
+        outcome.regret[run, done] = pseudo_regret(game, stats)
         done += 1
-    counts[leader] = T
+    stats.pulls[leader] = T
     return done
 
 
 def play_nonincreasing(
-    values: Any,
-    means: Floats,
-    scales: Floats,
-    gaps: Floats,
-    sigma: float,
-    horizon: int,
-    checkpoints: Counts,
-    key: Words,
-    first: int,
-    regret: Floats,
-    pulls: Counts,
-    stop: Flags,
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
     """Play a policy whose unplayed arms do not rise: what an index once was is a ceiling."""
-    arms = means.size
-    n, K = float(horizon), float(arms)
-    end = float(checkpoints[checkpoints.size - 1])
+    arms, sigma, gaps = game.means.size, game.sigma, game.gaps
+    n, K = float(game.horizon), float(arms)
+    end = float(game.checkpoints[game.checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
-    noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
+    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.zeros(arms)
     rewards = np.empty(4, np.uint64)
-    for run in range(regret.shape[0]):
+    for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
         start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(
-            means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
-        )
+        done = play_each_once(game, zeros, rewards, stats, outcome, run)
         t = K  # rounds played
         index = 0.0
         if t < end:
             index = sigma * bonus(1.0, t + 1.0, n, K, *values)
             for i in range(arms):
-                tree[arms + i] = noises[i] - gaps[i] + index
+                tree[arms + i] = stats.sums[i] - gaps[i] + index
             raise_tree(tree)
         while t < end and is_finite(index):
             if stop[0]:
                 return
             while True:
                 leader, rival = highest(tree)
-                T, noise, gap = counts[leader], noises[leader], gaps[leader]
+                T, noise, gap = stats.pulls[leader], stats.sums[leader], gaps[leader]
                 if unplayed_constant:
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
@@ -338,52 +341,41 @@ def play_nonincreasing(
             height = T * (index - rival)
             before = t
             if rival > -inf:
-                T, t, noise, near, height = play_leader(
-                    values, sigma, n, K, edge, scales[leader], rival + gap,
-                    T, t, end - 1.0, noise, near, height, rewards,
-                )  # fmt: skip
+                lead = Lead(t, T, noise, near, height)
+                t, T, noise, near, height = play_leader(
+                    values, game, edge, game.scales[leader], rival + gap, lead, end - 1.0, rewards
+                )
                 index = noise / T - gap + near
             if height > 0.0 or t == before:  # nobody contests what remains
                 T += end - t
                 t = end
-            noises[leader], counts[leader] = noise, T
+            stats.sums[leader], stats.pulls[leader] = noise, T
             replace(tree, leader, index)
-            if checkpoints[done] <= t:
-                done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
+            if game.checkpoints[done] <= t:
+                done = record(game, stats, leader, t, done, outcome, run)
         if not is_finite(index):
-            mark_failed(regret, run)
-        record_pulls(counts, run, pulls)
+            mark_failed(outcome, run)
+        record_pulls(stats, outcome, run)
 
 
-def write_indices(
-    values: Any,
-    noises: Floats,
-    counts: Floats,
-    gaps: Floats,
-    sigma: float,
-    t: float,
-    n: float,
-    tree: Floats,
-) -> None:
+@inlined
+def shifted_mean(game: Game, stats: Stats, i: int) -> float:
+    """Return the mean of an arm, the best arm's expected reward being 0."""
+    mean: float = stats.sums[i] / stats.pulls[i] - game.gaps[i]
+    return mean
+
+
+def write_indices(values: Any, game: Game, stats: Stats, t: float, tree: Floats) -> None:
     """Write all arms' indices in round t into the leaves of the tree."""
-    arms = gaps.size
-    K = float(arms)
+    arms = game.means.size
+    n, K, sigma = float(game.horizon), float(arms), game.sigma
     for i in range(arms):
-        T = counts[i]
-        tree[arms + i] = noises[i] / T - gaps[i] + sigma * bonus(T, t, n, K, *values)
+        near = sigma * bonus(stats.pulls[i], t, n, K, *values)
+        tree[arms + i] = shifted_mean(game, stats, i) + near
 
 
 def best_challenger(
-    values: Any,
-    tree: Floats,
-    noises: Floats,
-    counts: Floats,
-    gaps: Floats,
-    level: float,
-    leader: int,
-    sigma: float,
-    t: float,
-    n: float,
+    values: Any, game: Game, stats: Stats, tree: Floats, level: float, leader: int, t: float
 ) -> tuple[int, float, float, int]:
     """Find the largest indices in round t of arms whose ceiling is at least `level`.
 
@@ -395,8 +387,8 @@ def best_challenger(
         The arm with the largest index, that index, the second largest, and how many arms were
         looked at. Where an index is not a number, so is `top`.
     """
-    arms = gaps.size
-    K = float(arms)
+    arms = game.means.size
+    n, K, sigma = float(game.horizon), float(arms), game.sigma
     best, top, second, seen = -1, -inf, -inf, 0
     node = 1
     while True:
@@ -408,8 +400,8 @@ def best_challenger(
                 continue
             i = node - arms
             if i != leader:
-                T = counts[i]
-                index = noises[i] / T - gaps[i] + sigma * bonus(T, t, n, K, *values)
+                near = sigma * bonus(stats.pulls[i], t, n, K, *values)
+                index = shifted_mean(game, stats, i) + near
                 seen += 1
                 if index > top:
                     best, top, second = i, index, top
@@ -428,20 +420,16 @@ def best_challenger(
 
 def scan_rounds(
     values: Any,
-    scales: Floats,
-    gaps: Floats,
-    sigma: float,
-    n: float,
+    game: Game,
+    stats: Stats,
+    tree: Floats,
     t: float,
     until: float,
     leader: int,
-    checkpoints: Counts,
     done: int,
     rewards: Words,
-    noises: Floats,
-    counts: Floats,
-    tree: Floats,
-    regret: Floats,
+    outcome: Outcome,
+    run: int,
 ) -> tuple[float, int, int, int]:
     """Play the plain loop while t < until.
 
@@ -451,10 +439,10 @@ def scan_rounds(
         The round, the last arm played (-1 where an index is not finite), the changes of leader,
         and the checkpoints passed.
     """
-    arms = gaps.size
+    arms = game.means.size
     turns = 0
     while t < until:
-        write_indices(values, noises, counts, gaps, sigma, t + 1.0, n, tree)
+        write_indices(values, game, stats, t + 1.0, tree)
         best, top = -1, -inf
         for i in range(arms):
             if tree[arms + i] > top:
@@ -466,28 +454,16 @@ def scan_rounds(
         if best != leader:
             leader = best
             turns += 1
-        noises[leader] += scales[leader] * normal(rewards)
-        counts[leader] += 1.0
+        observe(stats, leader, game.scales[leader] * normal(rewards))
         t += 1.0
-        if t == checkpoints[done]:
-            regret[done] = pseudo_regret(gaps, counts)
+        if t == game.checkpoints[done]:
+            outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
     return t, leader, turns, done
 
 
 def play_nondecreasing(
-    values: Any,
-    means: Floats,
-    scales: Floats,
-    gaps: Floats,
-    sigma: float,
-    horizon: int,
-    checkpoints: Counts,
-    key: Words,
-    first: int,
-    regret: Floats,
-    pulls: Counts,
-    stop: Flags,
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
     """Play a policy whose unplayed arms rise.
 
@@ -499,20 +475,19 @@ def play_nondecreasing(
     While the lead changes in every other round, as it does in the beginning, all this may cost more
     than the plain loop, which then takes its place; after a failure for eight times as long.
     """
-    arms = means.size
-    n, K = float(horizon), float(arms)
+    arms, sigma, gaps, scales = game.means.size, game.sigma, game.gaps, game.scales
+    n, K = float(game.horizon), float(arms)
+    checkpoints = game.checkpoints
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    noises, counts, tree = np.empty(arms), np.empty(arms), np.empty(2 * arms)
+    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.zeros(arms)
     rewards = np.empty(4, np.uint64)
-    for run in range(regret.shape[0]):
+    for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
         start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(
-            means, scales, gaps, horizon, checkpoints, rewards, noises, counts, run, regret
-        )
+        done = play_each_once(game, zeros, rewards, stats, outcome, run)
         t = K  # rounds played
         leader = arms - 1
         plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
@@ -523,23 +498,23 @@ def play_nondecreasing(
             if plain:
                 until = min(end, t + patience)
                 t, leader, turns, done = scan_rounds(
-                    values, scales, gaps, sigma, n, t, until, leader,
-                    checkpoints, done, rewards, noises, counts, tree, regret[run],
-                )  # fmt: skip
+                    values, game, stats, tree, t, until, leader, done, rewards, outcome, run
+                )
                 plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
-            write_indices(values, noises, counts, gaps, sigma, until, n, tree)
+            write_indices(values, game, stats, until, tree)
             for i in range(arms, 2 * arms):
                 tree[i] = tree[i] if tree[i] == tree[i] else inf
             raise_tree(tree)
-            T, noise, gap, scale = counts[leader], noises[leader], gaps[leader], scales[leader]
+            T, noise = stats.pulls[leader], stats.sums[leader]
+            gap, scale = gaps[leader], scales[leader]
             near = sigma * bonus(T, t + 1.0, n, K, *values)
             turns, looks, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
                 if not is_finite(index):
-                    counts[leader] = T
+                    stats.pulls[leader] = T
                     leader = -1
                     break
                 rival = highest_other(tree, leader)
@@ -548,24 +523,22 @@ def play_nondecreasing(
                 cost = turns * COST_SWITCH + looks * COST_INDEX + fill
                 if not index > rival:
                     challenger, top, second, seen = best_challenger(
-                        values, tree, noises, counts, gaps, index, leader, sigma, t + 1.0, n
+                        values, game, stats, tree, index, leader, t + 1.0
                     )
                     looks += seen
                     if top != top or top == inf:
-                        counts[leader] = T
+                        stats.pulls[leader] = T
                         leader = -1
                         break
                     if top > index:
-                        noises[leader], counts[leader] = noise, T
+                        stats.sums[leader], stats.pulls[leader] = noise, T
                         if checkpoints[done] <= t:
-                            done = record(
-                                gaps, counts, leader, T, t, checkpoints, done, regret[run]
-                            )
+                            done = record(game, stats, leader, t, done, outcome, run)
                         ceiling = noise / T - gap + sigma * bonus(T, until, n, K, *values)
                         replace(tree, leader, ceiling)
                         top, index = max(second, index), top
                         leader = challenger
-                        T, noise = counts[leader], noises[leader]
+                        T, noise = stats.pulls[leader], stats.sums[leader]
                         gap, scale = gaps[leader], scales[leader]
                         near = index - (noise / T - gap)
                         rival = highest_other(tree, leader)
@@ -577,9 +550,8 @@ def play_nondecreasing(
                     span = np.floor(share * (until - t - 1.0))
                     while span > 0.0:
                         _, rival, _, seen = best_challenger(
-                            values, tree, noises, counts, gaps, level, leader, sigma,
-                            t + 1.0 + span, n,
-                        )  # fmt: skip
+                            values, game, stats, tree, level, leader, t + 1.0 + span
+                        )
                         looks += seen
                         rival = max(rival, level)
                         if rival < index:
@@ -590,10 +562,10 @@ def play_nondecreasing(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
-                    T, t, noise, near, _ = play_leader(
-                        values, sigma, n, K, edge, scale, rival + gap,
-                        T, t, valid - 1.0, noise, near, T * (index - rival), rewards,
-                    )  # fmt: skip
+                    lead = Lead(t, T, noise, near, T * (index - rival))
+                    t, T, noise, near, _ = play_leader(
+                        values, game, edge, scale, rival + gap, lead, valid - 1.0, rewards
+                    )
                 else:
                     noise += scale * normal(rewards)
                     T += 1.0
@@ -601,12 +573,56 @@ def play_nondecreasing(
                     if t < until:
                         near = sigma * bonus(T, t + 1.0, n, K, *values)
             if leader >= 0:
-                noises[leader], counts[leader] = noise, T
+                stats.sums[leader], stats.pulls[leader] = noise, T
                 if done < checkpoints.size and checkpoints[done] <= t:
-                    done = record(gaps, counts, leader, T, t, checkpoints, done, regret[run])
+                    done = record(game, stats, leader, t, done, outcome, run)
             plain = cost > (t - start) * price
             patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
             width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
-            mark_failed(regret, run)
-        record_pulls(counts, run, pulls)
+            mark_failed(outcome, run)
+        record_pulls(stats, outcome, run)
+
+
+# What `engine` asks
+
+
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return why a policy cannot be played here, or None when it can."""
+    family = policy.family
+    if not problem.rewards.brownian:
+        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
+    if not family.has_bonus:
+        return "skip-ahead needs an index that is the mean plus a bonus"
+    if family.unplayed_index is None:
+        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
+    if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
+        return "its bonus is infinite in some rounds"
+    return None
+
+
+def cost(policy: Policy, problem: Problem, horizon: int) -> float:
+    """Return the nanoseconds that a run takes: where skipping does not pay, it steps."""
+    return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
+
+
+def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
+    """Return the kernel for the way in which unplayed arms move."""
+    functions = {
+        "bonus": rule_of(family),
+        "concave_until": family.code.compiled.get("concave_until", never),
+        "concave": family.concave,
+        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_rises": family.unplayed_index == "nondecreasing",
+        "play_each_once": first_rounds(rewards),
+    }
+    functions["play_leader"] = specialise(play_leader, functions, inline=True)
+    if family.never_rises:
+        return play_nonincreasing, functions
+    functions["best_challenger"] = specialise(best_challenger, functions, inline=True)
+    functions["write_indices"] = specialise(write_indices, functions)
+    functions["scan_rounds"] = specialise(scan_rounds, functions)
+    return play_nondecreasing, functions
+
+
+ENGINE = Engine("skip", "index", obstacle, cost, kernel, sums_rewards=False)

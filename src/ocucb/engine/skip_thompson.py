@@ -53,15 +53,36 @@ Naval Research Logistics 26(3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from math import erfc, exp, floor, log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, inlined
-from ..random import CHOICES, REWARDS, Words, normal, start_stream, uniform
-from .step import Counts, Flags, Floats, mark_failed, play_each_once, pseudo_regret, record_pulls
+from .._compile import compiled, inlined, specialise
+from .._types import Counts, Flags, Floats, Words
+from ..policies._base import Policy, PolicyFamily
+from ..policies._declarations import has_infinite_bonus
+from ..problems import Problem
+from ..random import CHOICES, REWARDS, normal, start_stream, uniform
+from ..rewards import Rewards
+from . import step
+from .base import (
+    Engine,
+    Game,
+    Kernel,
+    Outcome,
+    Stats,
+    first_rounds,
+    mark_failed,
+    new_stats,
+    observe,
+    play_each_once,
+    pseudo_regret,
+    record_pulls,
+    rule_of,
+)
 
 # Declared here, filled in by `specialise`: the policy's formula.
 deviation: Callable[..., float]
@@ -78,30 +99,11 @@ _MANY = 16  # arms above which third arms are thinned too
 _GROUP = 16  # arms whose rates are summed together
 
 
-class Problem(NamedTuple):
-    """What is played, and the policy's sigma."""
-
-    means: Floats
-    scales: Floats
-    sigma: float
-    horizon: float
-
-
 class Posterior(NamedTuple):
-    """What the policy knows: `mean` and `spread` follow from sums and counts."""
+    """What the policy believes of each arm; it follows from the statistics."""
 
-    sums: Floats
-    counts: Floats
     mean: Floats
     spread: Floats
-
-
-class Record(NamedTuple):
-    """What is written down, and when."""
-
-    gaps: Floats
-    checkpoints: Counts
-    regret: Floats
 
 
 class Clock(NamedTuple):
@@ -243,16 +245,18 @@ def overtaken(
 
 def compete(
     values: Any,
-    problem: Problem,
-    now: Posterior,
+    game: Game,
+    stats: Stats,
+    posterior: Posterior,
     clock: Clock,
-    record: Record,
     done: int,
     t: float,
     until: float,
     caution: float,
     rewards: Words,
     choices: Words,
+    outcome: Outcome,
+    run: int,
     stop: Flags,
 ) -> tuple[float, int, float]:
     """Play round after round from t to `until`, sampling the active arms.
@@ -260,8 +264,8 @@ def compete(
     The threshold c is the largest mean - caution * spread. Returns t, how many checkpoints are done
     and the caution to go on with; t = -1 when no arm can be played.
     """
-    means, scales, sigma, n = problem
-    sums, counts, mean, spread = now
+    means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
+    mean, spread = posterior
     rate, groups, _, active, pooled = clock
     arms = means.size
     K = float(arms)
@@ -288,7 +292,7 @@ def compete(
             busy += 1
     total = sum_rates(rate, groups)
     wait = exponential(choices) / total
-    mark = float(record.checkpoints[done])
+    mark = float(game.checkpoints[done])
     dips, points = 0.0, 0.0
     while t < until and not stop[0]:
         t += 1.0
@@ -324,10 +328,9 @@ def compete(
                         best, top = i, sample
         if best < 0:
             return -1.0, done, caution
-        sums[best] += means[best] + scales[best] * normal(rewards)
-        T = counts[best] + 1.0
-        counts[best] = T
-        mean[best] = sums[best] / T
+        observe(stats, best, means[best] + scales[best] * normal(rewards))
+        T = stats.pulls[best]
+        mean[best] = stats.sums[best] / T
         spread[best] = sigma * deviation(T, t, n, K, *values)
         if pooled[best]:
             z = (c - mean[best]) / spread[best]
@@ -341,10 +344,10 @@ def compete(
             total = sum_again(rate, groups, best)
             wait = exponential(choices) / total
         if t == mark:
-            record.regret[done] = pseudo_regret(record.gaps, counts)
+            outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
             if t < until:
-                mark = float(record.checkpoints[done])
+                mark = float(game.checkpoints[done])
     if busy == arms:
         caution -= 0.05
     else:
@@ -355,17 +358,19 @@ def compete(
 
 def lead(
     values: Any,
-    problem: Problem,
-    now: Posterior,
+    game: Game,
+    stats: Stats,
+    posterior: Posterior,
     clock: Clock,
     ends: Floats,
     heights: Floats,
-    record: Record,
     done: int,
     t: float,
     until: float,
     rewards: Words,
     choices: Words,
+    outcome: Outcome,
+    run: int,
     stop: Flags,
 ) -> tuple[float, int]:
     """Play from t to `until`, or as long as one arm leads, from candidate to candidate.
@@ -373,8 +378,8 @@ def lead(
     Does nothing when no arm leads, so that less than `_LIMIT` of the rounds are candidates.
     Returns t and how many checkpoints are done.
     """
-    means, scales, sigma, n = problem
-    sums, counts, mean, spread = now
+    means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
+    mean, spread = posterior
     rate, groups, level, _, _ = clock
     arms = means.size
     K = float(arms)
@@ -394,7 +399,7 @@ def lead(
             if not gap * gap > _SLACK * square:
                 return t, done
             slack = min(slack, max(gap - never * sqrt(square), _SLACK * square / gap))
-    drift, scale, T = means[leader], scales[leader], counts[leader]
+    drift, scale, T = means[leader], scales[leader], stats.pulls[leader]
     if not T * slack > 2.0 * scale:
         return t, done
     bar = mean[leader] - slack
@@ -414,7 +419,7 @@ def lead(
     idle = 0
     leads = True
     while leads and t < until and not stop[0]:
-        mark = float(record.checkpoints[done])
+        mark = float(game.checkpoints[done])
         wait = mark - t
         if total > 0.0:
             wait = floor(min(wait, exponential(choices) / -log1p(-total)))
@@ -467,10 +472,9 @@ def lead(
                     x, bar, leader, arm, mean, spread, rate, groups, total, choices
                 )
             if wins:
-                sums[arm] += means[arm] + scales[arm] * one_normal(rewards)
-                counts[arm] += 1.0
-                mean[arm] = sums[arm] / counts[arm]
-                spread[arm] = sigma * deviation(counts[arm], t, n, K, *values)
+                observe(stats, arm, means[arm] + scales[arm] * one_normal(rewards))
+                mean[arm] = stats.sums[arm] / stats.pulls[arm]
+                spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
                 level[arm] = (bar - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
                 rate[arm] = tail_bound(level[arm])
                 total = sum_again(rate, groups, arm)
@@ -482,35 +486,24 @@ def lead(
                 mean[leader] = bar + height / T
                 spread[leader] = sigma * deviation(T, t, n, K, *values)
                 idle += 1
-        counts[leader] = T
+        stats.pulls[leader] = T
         if t == mark:
-            record.regret[done] = pseudo_regret(record.gaps, counts)
+            outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
         if not height > 0.0 or idle > 4 + arms // 4:  # the bar no longer holds, or is too low
             leads = False
-    sums[leader] = mean[leader] * T
+    stats.sums[leader] = mean[leader] * T
     return t, done
 
 
 def play_thinned(
-    values: Any,
-    means: Floats,
-    scales: Floats,
-    gaps: Floats,
-    sigma: float,
-    horizon: int,
-    checkpoints: Counts,
-    key: Words,
-    first: int,
-    regret: Floats,
-    pulls: Counts,
-    stop: Flags,
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
     """Skip ahead while an arm leads, and sample the arms that compete while none does."""
-    arms = means.size
-    n, K = float(horizon), float(arms)
-    problem = Problem(means, scales, sigma, n)
-    now = Posterior(np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
+    arms = game.means.size
+    n, K = float(game.horizon), float(arms)
+    stats = new_stats(arms)
+    posterior = Posterior(np.empty(arms), np.empty(arms))
     clock = Clock(
         rate=np.empty(arms),
         groups=np.empty((arms - 1) // _GROUP + 1),
@@ -520,34 +513,72 @@ def play_thinned(
     )
     ends, heights = np.empty(64), np.empty(64)  # n halves fewer than 64 times
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    last = float(checkpoints[checkpoints.size - 1]) if checkpoints.size > 0 else 0.0
-    for run in range(regret.shape[0]):
+    last = float(game.checkpoints[game.checkpoints.size - 1])
+    for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(
-            means, scales, gaps, horizon, checkpoints, rewards, now.sums, now.counts, run, regret
-        )
+        done = play_each_once(game, game.means, rewards, stats, outcome, run)
         for i in range(arms):
-            now.mean[i] = now.sums[i]
-            now.spread[i] = sigma * deviation(1.0, K, n, K, *values)
-        record = Record(gaps, checkpoints, regret[run])
+            posterior.mean[i] = stats.sums[i]
+            posterior.spread[i] = game.sigma * deviation(1.0, K, n, K, *values)
         t, caution = K, 0.0
         while 0.0 <= t < last:
             if stop[0]:
                 return
             before = t
             t, done = lead(
-                values, problem, now, clock, ends, heights, record, done, t, last,
-                rewards, choices, stop,
+                values, game, stats, posterior, clock, ends, heights, done, t, last,
+                rewards, choices, outcome, run, stop,
             )  # fmt: skip
             if t == before:
                 until = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
                 t, done, caution = compete(
-                    values, problem, now, clock, record, done, t, until, caution,
-                    rewards, choices, stop,
+                    values, game, stats, posterior, clock, done, t, until, caution,
+                    rewards, choices, outcome, run, stop,
                 )  # fmt: skip
         if t < 0.0:
-            mark_failed(regret, run)
-        record_pulls(now.counts, run, pulls)
+            mark_failed(outcome, run)
+        record_pulls(stats, outcome, run)
+
+
+# What `engine` asks
+
+
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return why a policy cannot be played here, or None when it can."""
+    family = policy.family
+    if not problem.rewards.brownian:
+        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
+    if family.unplayed_index is None:
+        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
+    if family.unplayed_index != "constant":
+        return "the deviation of an unplayed arm must be constant"
+    if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
+        return "its deviation is infinite in some rounds"
+    return None
+
+
+def cost(policy: Policy, problem: Problem, horizon: int) -> float:
+    """Return the nanoseconds that a run takes.
+
+    Thompson sampling needs some rounds before one arm leads; in shorter runs stepping is faster
+    (`python bench/run.py choice`).
+    """
+    stepping = step.cost(policy, problem, horizon)
+    gap = problem.gaps[problem.gaps > 0].min(initial=math.inf) / problem.sigma
+    if horizon < 1000 and not 20.0 * (1.0 + problem.arms) <= horizon * gap**2 < math.inf:
+        return math.nextafter(stepping, math.inf)
+    return min(stepping, 2000.0 * problem.arms * log(horizon + 1.0))
+
+
+def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
+    """Return the kernel."""
+    functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
+    functions["compete"] = specialise(compete, functions)
+    functions["lead"] = specialise(lead, functions)
+    return play_thinned, functions
+
+
+ENGINE = Engine("skip", "sampling", obstacle, cost, kernel)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import Block, Specification
-from ..engine import engine_for
+from ..engine import choose_engine
 from ..results import QUANTILES, PolicyResult
 from ..scheduler import Job, Watch, run_jobs
+from ..specification import Block, Specification
 from ..store import Store
 from .panels import Line, Panel
 from .progress import Display
@@ -70,7 +70,7 @@ class Task:
     def specification(self) -> Specification:
         """Return what is to be played."""
         policy, problem, horizon = self.line.at(self.x)
-        engine = engine_for(policy.family, problem, horizon, "auto")
+        engine = choose_engine(policy, problem, horizon, "auto").name
         return Specification(policy, problem, horizon, np.array([horizon]), self.seed, engine)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..progress import duration, progress_bar
 
 if TYPE_CHECKING:
-    from ..blocks import Block
     from ..scheduler import Job
+    from ..specification import Block
     from .measure import Task
 
 

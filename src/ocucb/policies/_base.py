@@ -1,8 +1,9 @@
 """What a policy is, and the three ways to state one.
 
 `index_policy`
-    A bonus. The arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
-    played: OCUCB, UCB, MOSS.
+    A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
+    played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
+    ...)``.
 `sampling_policy`
     A deviation. Each arm's index is drawn afresh in every round from a normal distribution with
     standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` around its mean:
@@ -32,11 +33,14 @@ from .._users import Snapshot, is_ours, plain
 Kind = Literal["index", "sampling", "choice"]
 Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
 
-# How many leading arguments of a policy's function belong to the engine.
-_STATE = {
-    "index": ("pulls", "t", "horizon", "arms"),
-    "sampling": ("pulls", "t", "horizon", "arms"),
-    "choice": ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream"),
+# The leading arguments of a policy's function, which belong to the engine.
+_BONUS = ("pulls", "t", "horizon", "arms")
+_INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
+_CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
+_INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
+    "index": (_BONUS, _INDEX),
+    "sampling": (_BONUS,),
+    "choice": (_CHOICE,),
 }
 
 
@@ -82,6 +86,8 @@ class PolicyFamily:
         Which of the three forms `function` has.
     source : callable
         The rule, a plain function.
+    inputs : tuple of str
+        The leading arguments of the rule, which the engine fills in.
     defaults : dict
         Parameters and their default values, in the order in which `function` takes them.
     formula, reference : str
@@ -102,8 +108,8 @@ class PolicyFamily:
     table : callable or None
         Numbers that are worked out before play, as ``table(horizon)``; `function` gets them after
         what belongs to the engine and before its parameters.
-    rewards : str or None
-        The only kind of reward that the policy is meant for.
+    binary : bool
+        The policy is only for rewards of 0 and 1.
     check : bool
         Check `unplayed_index`, `concave` and `concave_until` on a grid before a policy of your own
         is played.
@@ -113,6 +119,7 @@ class PolicyFamily:
     label: str
     kind: Kind
     source: Callable[..., Any]
+    inputs: tuple[str, ...]
     defaults: Mapping[str, float]
     formula: str
     reference: str
@@ -123,7 +130,7 @@ class PolicyFamily:
     concave_until: Callable[..., float] | None = None
     memory: Callable[[int], int] | None = None
     table: Callable[[int], npt.NDArray[np.float64]] | None = None
-    rewards: str | None = None
+    binary: bool = False
     check: bool = True
 
     @cached_property
@@ -137,6 +144,16 @@ class PolicyFamily:
         """The compiled rule."""
         rule: Callable[..., Any] = self.code.compiled["rule"]
         return rule
+
+    @property
+    def has_bonus(self) -> bool:
+        """Whether the index is the mean plus a bonus."""
+        return self.kind == "index" and "mean" not in self.inputs
+
+    @property
+    def never_rises(self) -> bool:
+        """Whether the index of an unplayed arm never rises."""
+        return self.kind == "index" and self.unplayed_index in ("nonincreasing", "constant")
 
     def out_of_bounds(self, arms: int) -> str:
         """Say what a rule may have done that looked for what an array does not hold."""
@@ -264,8 +281,8 @@ class Policy:
         >>> round(OCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 6)
         1.498933
         """
-        if self.family.kind != "index":
-            raise TypeError(f"{self.label} is no index policy: it has no bonus.")
+        if not self.family.has_bonus:
+            raise TypeError(f"{self.label} is not the mean plus a bonus.")
         answer: float = self.family.function(
             float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
@@ -314,13 +331,16 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
     if not inspect.isfunction(function):
         raise TypeError(f"a policy must be stated as a plain function, got {function!r}.")
     title = function.__name__
-    state = _STATE[kind] + (("table",) if facts.get("table") is not None else ())
+    table = ("table",) if facts.get("table") is not None else ()
     arguments = list(inspect.signature(function).parameters.values())
-    given = tuple(argument.name for argument in arguments[: len(state)])
-    if given != state:
+    names = tuple(argument.name for argument in arguments)
+    forms = [form + table for form in _INPUTS[kind]]
+    state = next((form for form in forms if names[: len(form)] == form), None)
+    if state is None:
+        given = names[: max(map(len, forms))]
         raise TypeError(
-            f"{title} must take the arguments {', '.join(state)} first, in this order, got "
-            f"{', '.join(given) or 'none'}."
+            f"{title} must take the arguments {' or '.join(map(', '.join, forms))} first, in this "
+            f"order, got {', '.join(given) or 'none'}."
         )
     defaults = {one.name: _default(title, one) for one in arguments[len(state) :]}
     facts = {
@@ -331,7 +351,10 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
         **facts,
     }
     _check_facts(title, facts)
-    facts.update(kind=kind, source=function, defaults=defaults)
+    inputs = state[: len(state) - len(table)]
+    if "mean" in inputs and (facts.get("concave") or facts.get("concave_until")):
+        raise TypeError(f"{title} declares concave, which is for policies stated as a bonus.")
+    facts.update(kind=kind, source=function, inputs=inputs, defaults=defaults)
     return _family_of(facts, inspect.getdoc(function), function.__module__)
 
 
@@ -354,15 +377,13 @@ def _default(title: str, parameter: inspect.Parameter) -> float:
 
 def _check_facts(title: str, facts: dict[str, Any]) -> None:
     """Refuse what is not a declaration, or has a value that nobody knows."""
-    allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "defaults"}
+    allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "inputs", "defaults"}
     for name in facts.keys() - allowed:
         raise TypeError(
             f"{title} declares {name!r}, which is not one of {', '.join(sorted(allowed))}."
         )
-    for name in ("name", "label", "formula", "reference", "rewards"):
+    for name in ("name", "label", "formula", "reference"):
         text = facts.get(name)
-        if name == "rewards" and text is None:
-            continue
         if not isinstance(text, str) or not text or not text.isprintable():
             raise ValueError(f"{title}'s {name} must be one line of text, got {text!r}.")
     declared = facts.get("unplayed_index")
@@ -371,7 +392,7 @@ def _check_facts(title: str, facts: dict[str, Any]) -> None:
             f"{title}'s unplayed_index must be {', '.join(map(repr, get_args(Unplayed)))} or None, "
             f"got {declared!r}."
         )
-    for name in ("concave", "check"):
+    for name in ("binary", "concave", "check"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
     for name in ("concave_until", "memory", "table"):
@@ -395,23 +416,26 @@ def index_policy(**facts: Any) -> Decorator: ...
 def index_policy(
     function: Callable[..., float] | None = None, /, **facts: Any
 ) -> PolicyFamily | Decorator:
-    """Make an index policy out of a bonus.
+    """Make an index policy out of a bonus, or out of a whole index.
 
-    In each round the policy plays the arm with the largest ``mean + sigma * bonus``, after it has
-    played every arm once; ties are broken at random.
+    In each round the policy plays the arm with the largest index, after it has played every arm
+    once; ties are broken at random.
 
     Parameters
     ----------
     function : callable
         ``bonus(pulls, t, horizon, arms, ...)``: pulls of the arm before round t, the round
         (counted from 1), the horizon, the number of arms, then parameters with default values.
-        It gets floats, returns a float, and must be something that numba can compile.
+        The index is then ``mean + sigma * bonus``. For any other index, take the mean too:
+        ``index(mean, pulls, t, horizon, arms, sigma, ...)``. The function gets floats, returns a
+        float, and must be something that numba can compile.
     **facts
         Any of the attributes of `PolicyFamily`. Engines make use of
 
         unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
-            What the bonus does as t grows and the arm waits; with it you also say that the bonus
-            does not rise with pulls. Without it every arm is looked at in every round.
+            What the index does as t grows and the arm is not played; with it you also say that
+            it does not rise with pulls while the mean stays. Without it every arm is looked at in
+            every round.
         concave : bool
             ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
             while pulls and t grow together (up to `concave_until`, where one is given).

@@ -9,46 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ._base import Policy
 
 _POINTS = 24  # in each direction
+_MEANS = (0.05, 0.5, 0.95)  # of arms, where a policy is stated as an index
 _SLACK = 1e-9  # how far rounding may go, as a share of the values compared
 
 
-def check_declarations(policy: Policy, arguments: tuple[Any, ...], horizon: int, arms: int) -> None:
-    """Refuse a policy whose declarations do not hold for a horizon and a number of arms.
-
-    Parameters
-    ----------
-    policy : Policy
-        An index or sampling policy.
-    arguments : tuple
-        What its rule is called with besides the state of play.
-    """
-    family = policy.family
-    if family.unplayed_index is None or not family.check:
+def check_declarations(policy: Policy, horizon: int, arms: int) -> None:
+    """Refuse a user's policy whose declarations do not hold for a horizon and a number of arms."""
+    if policy.is_ours or not policy.family.check:
         return
-    n, K = float(horizon), float(arms)
-
-    def value(pulls: float, t: float) -> float:
-        try:
-            return float(family.source(pulls, t, n, K, *arguments))
-        except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
-            return math.nan
-
-    found = _false_in_time(value, family.unplayed_index, n, K)
-    if found is None and family.kind == "index":
-        found = _false_in_pulls(value, n, K)
-        if found is None and family.concave:
-            edge = math.inf
-            if family.concave_until is not None:
-                edge = math.floor(family.concave_until(n, K, *policy.values))
-                found = _false_beyond(value, edge, n, K)
-            found = found or _not_concave(value, edge, n, K)
+    found = false_declaration(policy, horizon, arms)
     if found is not None:
         raise ValueError(
             f"{policy.label} {found}; correct the declaration, or pass check=False to the "
@@ -56,9 +31,41 @@ def check_declarations(policy: Policy, arguments: tuple[Any, ...], horizon: int,
         )
 
 
-def has_infinite_bonus(policy: Policy, arguments: tuple[Any, ...], horizon: int, arms: int) -> bool:
+def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
+    """Say which declaration of a policy does not hold, or None where none is seen to be false."""
+    family = policy.family
+    if family.unplayed_index is None:
+        return None
+    n, K = float(horizon), float(arms)
+    arguments = policy.arguments(horizon)
+    # A bonus is the same for all means.
+    for mean in (0.0,) if "mean" not in family.inputs else _MEANS:
+
+        def value(pulls: float, t: float, mean: float = mean) -> float:
+            state = {"mean": mean, "pulls": pulls, "t": t, "horizon": n, "arms": K, "sigma": 1.0}
+            try:
+                return float(family.source(*(state[name] for name in family.inputs), *arguments))
+            except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
+                return math.nan
+
+        found = _false_in_time(value, family.unplayed_index, n, K)
+        if family.kind == "index":
+            found = found or _false_in_pulls(value, n, K)
+        if found is None and family.concave:
+            edge = math.inf
+            if family.concave_until is not None:
+                edge = math.floor(family.concave_until(n, K, *policy.values))
+                found = _false_beyond(value, edge, n, K)
+            found = found or _not_concave(value, edge, n, K)
+        if found is not None:
+            return found
+    return None
+
+
+def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
     """Tell whether a bonus is seen to be infinite, which leaves an engine nothing to compare."""
     n, K = float(horizon), float(arms)
+    arguments = policy.arguments(horizon)
     for pulls in _grid(1.0, max(1.0, n - K)):
         for t in (max(K, pulls) + 1.0, n):
             try:

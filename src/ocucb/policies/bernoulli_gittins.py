@@ -24,7 +24,7 @@ def _memory(arms: int) -> int:
     "bandits",
     memory=_memory,
     table=bernoulli_surrogate,
-    rewards="bernoulli",
+    binary=True,
 )
 def BernoulliGittins(
     t: float,

@@ -207,7 +207,7 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
         except ValueError as reason:
             found[name] = str(reason)
             continue
-        kind = problem.noise.name
+        kind = problem.rewards.name
         known = kind == "gaussian" or "Gaussian" not in one.condition
         found[name] = one if known else f"it is proved for Gaussian rewards, and these are {kind}."
     return found

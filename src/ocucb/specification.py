@@ -12,20 +12,19 @@ import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import cloudpickle
 import numpy as np
-import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from . import __version__
 from ._compile import numba_message
-from .engine import NUMERICS, block_runs, kernel_of
-from .engine.step import Flags
+from ._types import Counts, Flags, Words
+from ._users import is_ours
+from .engine import NUMERICS, Engine, Game, Kernel, Outcome, block_runs, engine_named, kernel_of
 from .policies import Policy
 from .problems import Problem
 from .results import SAMPLE_SIZE, Moments
@@ -51,7 +50,7 @@ class Specification:
     policy: Policy
     problem: Problem
     horizon: int
-    checkpoints: npt.NDArray[np.int64]
+    checkpoints: Counts
     seed: int
     engine: str
 
@@ -70,7 +69,11 @@ class Specification:
     def identity(self) -> str:
         """A name for everything that changes the numbers, and nothing else."""
         who, problem, _, horizon, engine = self._game
-        sampler = self.problem.noise.sample
+        # One of ours is known by where it once stood, so that old stores can be resumed.
+        rewards = self.problem.rewards
+        place = f"{rewards.sample.__module__}.{rewards.sample.__qualname__}"
+        if is_ours(rewards.sample):
+            place = f"ocucb.problems._draw_{rewards.name}"
         facts = [  # in an order that stores depend on
             f"numerics {NUMERICS}",
             who,
@@ -81,18 +84,18 @@ class Specification:
             self.seed,
             engine,
             self._largest,
-            f"{sampler.__module__}.{sampler.__qualname__}",
+            place,
         ]
         return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
 
     def check(self) -> None:
         """Refuse a user's functions that no longer mean what they meant when first used."""
         self.policy.family.code.check(self.policy.label)
-        self.problem.noise.code.check(f"the sampler {self.problem.noise.name}")
+        self.problem.rewards.code.check(f"the sampler {self.problem.rewards.name}")
 
     def check_identity(self) -> None:
         """Refuse what a store could not tell from another version of it."""
-        for code in (self.policy.family.code, self.problem.noise.code):
+        for code in (self.policy.family.code, self.problem.rewards.code):
             if code.unknown is not None:
                 raise ValueError(
                     f"{code.unknown!r} cannot be told from another version of it, which a store "
@@ -101,14 +104,13 @@ class Specification:
                 )
 
     @cached_property
+    def _engine(self) -> Engine:
+        return engine_named(self.engine, self.policy, self.problem, self.horizon)
+
+    @cached_property
     def _largest(self) -> int:
-        return block_runs(
-            self.policy.family,
-            self.problem.arms,
-            self.horizon,
-            self.checkpoints.size,
-            self.engine,
-        )
+        cost = self._engine.cost(self.policy, self.problem, self.horizon)
+        return block_runs(cost, self.problem.arms, self.checkpoints.size)
 
     def block_from(self, first: int) -> int:
         """Return how many runs the block has that begins with run `first`.
@@ -133,57 +135,52 @@ class Specification:
         """
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
         try:
-            regret, pulls = self._outcome(first, runs, stop)
+            outcome = self._outcome(first, runs, stop)
         except IndexError:
             raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
         if stop[0]:
             raise Stopped
-        if np.isnan(regret).any():
-            bad = first + int(np.isnan(regret).any(axis=1).argmax())
+        failed = np.isnan(outcome.regret).any(axis=1)
+        if failed.any():
             reason = "something that is not a number, or no arm of the problem"
-            if self.engine == "skip":
+            if self.engine != "step":
                 reason = 'something that is not a finite number (engine="step" takes infinite ones)'
             raise ValueError(
-                f"{self.policy.label} could not choose an arm in run {bad}: its formula gave "
-                f"{reason}."
+                f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
+                f": its formula gave {reason}."
             )
-        return Moments.of(regret, pulls, sample=max(0, SAMPLE_SIZE - first))
+        return Moments.of(outcome, sample=max(0, SAMPLE_SIZE - first))
 
-    def _outcome(
-        self, first: int, runs: int, stop: Flags
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Return ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+    def _outcome(self, first: int, runs: int, stop: Flags) -> Outcome:
+        """Play some runs and return what came out of each."""
         problem = self.problem
-        regret = np.empty((runs, self.checkpoints.size))
-        pulls = np.empty((runs, problem.arms), dtype=np.int64)
-        self._kernel(
-            self._arguments,
+        game = Game(
             problem.means,
             problem.scales,
             problem.gaps,
             problem.sigma,
             self.horizon,
             self.checkpoints,
-            self._key,
-            first,
-            regret,
-            pulls,
-            stop,
         )
-        return regret, pulls
+        outcome = Outcome(
+            regret=np.empty((runs, self.checkpoints.size)),
+            pulls=np.empty((runs, problem.arms), dtype=np.int64),
+        )
+        self._kernel(self._arguments, game, self._key, first, outcome, stop)
+        return outcome
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
         return self.policy.arguments(self.horizon)
 
     @cached_property
-    def _key(self) -> npt.NDArray[np.uint64]:
+    def _key(self) -> Words:
         """The words from which the runs' streams start."""
         return stream_key(self.seed, *self._game)
 
     @cached_property
-    def _kernel(self) -> Callable[..., None]:
-        return kernel_of(self.policy.family, self.problem.noise, self.engine)
+    def _kernel(self) -> Kernel:
+        return kernel_of(self.policy.family, self.problem.rewards, self._engine)
 
     @cached_property
     def package(self) -> bytes:
@@ -204,12 +201,12 @@ class Specification:
             self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
         except NumbaError as error:
             raise TypeError(
-                f"{self.policy.label} on {self.problem.noise.name} rewards cannot be compiled by "
+                f"{self.policy.label} on {self.problem.rewards.name} rewards cannot be compiled by "
                 f"numba: {numba_message(error)}"
             ) from error
 
 
-def stream_key(seed: int, *facts: object) -> npt.NDArray[np.uint64]:
+def stream_key(seed: int, *facts: object) -> Words:
     """Return the words from which streams start, different for different seeds and facts."""
     digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()

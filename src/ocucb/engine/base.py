@@ -1,0 +1,223 @@
+"""What an engine is, and what the kernels of all engines share.
+
+An `Engine` answers three questions about a policy on a problem: what stands in its way, what a run
+would cost, and which kernel plays it.
+
+A kernel is called as ``kernel(values, game, key, first, outcome, stop)``: the policy's parameters,
+what is played, the key and number of the first run; then where to write the outcome, and a flag. It
+plays as many runs as the outcome has rows. A run depends on the key and its number alone. Where a
+policy's formula gives something that is not a number, the run's regret becomes nan. When
+``stop[0]`` is set the kernel returns within a moment, and what it has written means nothing.
+
+Kernels are templates (see `_compile`): they call functions that their modules only declare, and
+that the engine's `kernel` binds to a policy's formula and the arms' rewards.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from .._compile import compiled, inlined, specialise
+from .._types import Counts, Floats, Words
+from .._users import is_ours
+from ..policies._base import Kind, Policy, PolicyFamily
+from ..problems import Problem
+from ..rewards import Rewards
+
+Kernel = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to simulate.
+
+    Attributes
+    ----------
+    name : str
+        How users call it; engines for different policies or rewards may share one.
+    kind : {"index", "sampling", "choice"} or None
+        The only kind of policy that it plays; None for all.
+    obstacle : callable
+        ``obstacle(policy, problem, horizon)``: why it cannot play, as a clause; None if it can.
+    cost : callable
+        ``cost(policy, problem, horizon)``: nanoseconds that a run takes on some machine. It must
+        not depend on this one, because it decides where blocks of runs begin.
+    kernel : callable
+        ``kernel(family, rewards)``: a template and the functions to bind into it.
+    sums_rewards : bool
+        It adds up whole rewards, so that large means can drown their noise in rounding.
+    """
+
+    name: str
+    kind: Kind | None
+    obstacle: Callable[[Policy, Problem, int], str | None]
+    cost: Callable[[Policy, Problem, int], float]
+    kernel: Callable[[PolicyFamily, Rewards], tuple[Kernel, dict[str, Any]]]
+    sums_rewards: bool = True
+
+
+class Game(NamedTuple):
+    """What is played: the problem, what policies are told, and when regret is measured."""
+
+    means: Floats
+    scales: Floats
+    gaps: Floats
+    sigma: float
+    horizon: int
+    checkpoints: Counts
+
+
+class Stats(NamedTuple):
+    """What is remembered of each arm."""
+
+    sums: Floats
+    pulls: Floats
+
+
+class Outcome(NamedTuple):
+    """What comes out: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+
+    regret: Floats
+    pulls: Counts
+
+
+# Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
+bonus: Callable[..., float]
+formula: Callable[..., float]
+draw: Callable[[float, float, Words], float]
+
+
+@inlined
+def new_stats(arms: int) -> Stats:
+    """Return statistics of arms, to be filled by `play_each_once`."""
+    return Stats(np.empty(arms), np.empty(arms))
+
+
+@inlined
+def observe(stats: Stats, arm: int, reward: float) -> None:
+    """Take a reward."""
+    stats.sums[arm] += reward
+    stats.pulls[arm] += 1.0
+
+
+@inlined
+def mark_failed(outcome: Outcome, run: int) -> None:
+    """Mark a run whose policy could not choose."""
+    for c in range(outcome.regret.shape[1]):
+        outcome.regret[run, c] = np.nan
+
+
+@inlined
+def record_pulls(stats: Stats, outcome: Outcome, run: int) -> None:
+    """Write the final counts of a run."""
+    for i in range(stats.pulls.size):
+        outcome.pulls[run, i] = np.int64(stats.pulls[i])
+
+
+@inlined
+def pseudo_regret(game: Game, stats: Stats) -> float:
+    """Return the sum of gap times pulls."""
+    total = 0.0
+    for i in range(game.gaps.size):
+        total += game.gaps[i] * stats.pulls[i]
+    return total
+
+
+def play_each_once(
+    game: Game, means: Floats, rewards: Words, stats: Stats, outcome: Outcome, run: int
+) -> int:
+    """Play the first K rounds, arm after arm; return how many checkpoints lie there.
+
+    `means` are those of the game, or zeros for an engine that keeps sums of the noise alone.
+    """
+    done = 0
+    total = 0.0
+    for i in range(means.size):
+        stats.sums[i] = stats.pulls[i] = 0.0
+        if i < game.horizon:
+            observe(stats, i, draw(means[i], game.scales[i], rewards))
+            total += game.gaps[i]
+            if done < game.checkpoints.size and game.checkpoints[done] == i + 1:
+                outcome.regret[run, done] = total
+                done += 1
+    return done
+
+
+def mean_plus_bonus(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the index of arm i in round t for a policy that is stated as a bonus."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), float(game.means.size)
+    index: float = stats.sums[i] / T + game.sigma * bonus(T, t, n, K, *values)
+    return index
+
+
+def index_of_mean(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the index of arm i in round t for a policy that is stated as an index."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), float(game.means.size)
+    return formula(stats.sums[i] / T, T, t, n, K, game.sigma, *values)
+
+
+@functools.cache
+def first_rounds(rewards: Rewards) -> Callable[..., int]:
+    """Return `play_each_once` for a kind of reward."""
+    return specialise(play_each_once, {"draw": rewards.draw})
+
+
+def index_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the index of an arm, in one form for all index policies."""
+    if family.has_bonus:
+        return specialise(mean_plus_bonus, {"bonus": rule_of(family)}, inline=True)
+    return specialise(index_of_mean, {"formula": rule_of(family)}, inline=True)
+
+
+def rule_of(family: PolicyFamily) -> Callable[..., Any]:
+    """Return the compiled function of a policy, and make sure that it answers as it must.
+
+    A user's function may read the engine's arrays but not write to them. So it is compiled for
+    read-only arrays and for nothing else: kernels then hand theirs over as such.
+    """
+    rule: Any = family.function
+    if is_ours(family.source):
+        return rule  # type: ignore[no-any-return]
+    number, numbers = numba.float64, numba.float64[::1]
+    seen = numba.types.Array(number, 1, "C", readonly=True)
+    kinds = {"pulls": seen, "sums": seen, "memory": numbers, "stream": numba.uint64[::1]}
+    if not rule.overloads:
+        choice = family.kind == "choice"
+        state = tuple(kinds.get(name, number) if choice else number for name in family.inputs)
+        table = () if family.table is None else (seen,)
+        rule.compile(state + table + (number,) * len(family.defaults))
+        rule.disable_compile()
+    (answer,) = (one.signature.return_type for one in rule.overloads.values())
+    kind, words = numba.types.Number, "a number"
+    if family.kind == "choice":
+        kind, words = numba.types.Integer, "the number of an arm, an int"
+    if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
+        raise TypeError(f"{family.label} must return {words}, got {answer}.")
+    return rule  # type: ignore[no-any-return]
+
+
+@compiled
+def no_memory(arms: int) -> int:
+    """Return how many numbers a choice policy remembers that declares no memory."""
+    return 0
+
+
+@inlined
+def no_bonus(pulls: float, t: float, horizon: float, arms: float, *values: float) -> float:
+    """Stand for `bonus` in kernels that never call it."""
+    return math.nan
+
+
+@inlined
+def never(horizon: float, arms: float, *values: float) -> float:
+    """Stand for `concave_until` where a policy declares none."""
+    return math.inf

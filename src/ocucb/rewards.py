@@ -1,0 +1,186 @@
+"""Rewards: what an arm pays, one entry for each kind.
+
+A kind of reward knows how to draw one reward and, where that is possible, the sum of many at once;
+its Kullback-Leibler divergence; the likelihood ratio that goes with a tilted mean; and its bounds.
+Engines, policies and theory ask a kind what it can do; none of them tests for its name.
+
+To add a kind, add an entry here and a constructor to `problems.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+from typing import Any
+
+from ._types import Words
+from ._users import Snapshot
+from .random import binomial, normal, uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Rewards:
+    """A kind of reward.
+
+    Attributes
+    ----------
+    name : str
+        How tables and files call it.
+    sample : callable
+        ``sample(mean, scale, stream)`` draws one reward.
+    sample_sum : callable or None
+        ``sample_sum(count, mean, scale, stream)`` draws the sum of `count` rewards in constant
+        time; None where nobody knows how.
+    divergence : callable or None
+        ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
+        `mean` from rewards with mean `other`.
+    log_likelihood_ratio : callable or None
+        ``log_likelihood_ratio(total, count, mean, tilted, scale)``: the logarithm of how much more
+        likely rewards with sum `total` are under `mean` than under the mean `tilted` with which
+        they were drawn. None where the sum does not decide it, so that means cannot be tilted.
+    bounds : callable or None
+        ``bounds(mean, scale)``: the smallest and the largest reward; None where they are unknown.
+    binary : bool
+        Every reward is 0 or 1.
+    brownian : bool
+        Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, seen at whole
+        times.
+    """
+
+    name: str
+    sample: Callable[..., float]
+    sample_sum: Callable[..., float] | None = None
+    divergence: Callable[..., float] | None = None
+    log_likelihood_ratio: Callable[..., float] | None = None
+    bounds: Callable[[float, float], tuple[float, float]] | None = None
+    binary: bool = False
+    brownian: bool = False
+
+    @cached_property
+    def code(self) -> Snapshot:
+        """The functions that kernels call, compiled; a user's as they were when first used."""
+        parts = {"draw": self.sample, "draw_sum": self.sample_sum}
+        return Snapshot({name: part for name, part in parts.items() if part is not None})
+
+    @property
+    def draw(self) -> Callable[..., float]:
+        """`sample`, compiled."""
+        function: Callable[..., float] = self.code.compiled["draw"]
+        return function
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
+        # Another process finds one of ours by its name; compiled code stays here.
+        if KINDS.get(self.name) is self:
+            return _kind_named, (self.name,)
+        return Rewards, (self.name, self.sample)
+
+
+def _draw_gaussian(mean: float, scale: float, stream: Words) -> float:
+    return mean + scale * normal(stream)
+
+
+def _sum_gaussian(count: float, mean: float, scale: float, stream: Words) -> float:
+    return count * mean + scale * sqrt(count) * normal(stream)
+
+
+def _divergence_gaussian(mean: float, other: float, scale: float) -> float:
+    return 0.5 * ((mean - other) / scale) ** 2
+
+
+def _ratio_gaussian(total: float, count: float, mean: float, tilted: float, scale: float) -> float:
+    return (mean - tilted) * (total - 0.5 * count * (mean + tilted)) / scale**2
+
+
+def _no_bounds(mean: float, scale: float) -> tuple[float, float]:
+    return -math.inf, math.inf
+
+
+def _draw_bernoulli(mean: float, scale: float, stream: Words) -> float:
+    return 1.0 if uniform(stream) < mean else 0.0
+
+
+def _sum_bernoulli(count: float, mean: float, scale: float, stream: Words) -> float:
+    return binomial(stream, count, mean)
+
+
+def _xlog(x: float, ratio: float) -> float:
+    """Return x * log(ratio), which is 0 where x is."""
+    if x == 0.0:
+        return 0.0
+    return x * log(ratio) if ratio > 0.0 else -math.inf
+
+
+def _over(top: float, bottom: float) -> float:
+    return top / bottom if bottom > 0.0 else math.inf
+
+
+def _divergence_bernoulli(mean: float, other: float, scale: float) -> float:
+    return _xlog(mean, _over(mean, other)) + _xlog(1.0 - mean, _over(1.0 - mean, 1.0 - other))
+
+
+def _ratio_bernoulli(total: float, count: float, mean: float, tilted: float, scale: float) -> float:
+    return _xlog(total, _over(mean, tilted)) + _xlog(count - total, _over(1.0 - mean, 1.0 - tilted))
+
+
+def _unit_interval(mean: float, scale: float) -> tuple[float, float]:
+    return 0.0, 1.0
+
+
+def _draw_uniform(mean: float, scale: float, stream: Words) -> float:
+    return mean + scale * (2.0 * uniform(stream) - 1.0)
+
+
+def _divergence_uniform(mean: float, other: float, scale: float) -> float:
+    return 0.0 if mean == other else math.inf
+
+
+def _around_mean(mean: float, scale: float) -> tuple[float, float]:
+    return mean - scale, mean + scale
+
+
+GAUSSIAN = Rewards(
+    "gaussian",
+    _draw_gaussian,
+    sample_sum=_sum_gaussian,
+    divergence=_divergence_gaussian,
+    log_likelihood_ratio=_ratio_gaussian,
+    bounds=_no_bounds,
+    brownian=True,
+)
+BERNOULLI = Rewards(
+    "bernoulli",
+    _draw_bernoulli,
+    sample_sum=_sum_bernoulli,
+    divergence=_divergence_bernoulli,
+    log_likelihood_ratio=_ratio_bernoulli,
+    bounds=_unit_interval,
+    binary=True,
+)
+# Uniform rewards with other means have another support: they cannot be tilted into each other.
+UNIFORM = Rewards("uniform", _draw_uniform, divergence=_divergence_uniform, bounds=_around_mean)
+KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM)}
+
+
+def _kind_named(name: str) -> Rewards:
+    return KINDS[name]
+
+
+_CUSTOM: dict[Callable[..., float], Rewards] = {}
+
+
+def rewards_of(sample: Callable[..., float]) -> Rewards:
+    """Return the kind of reward that a user's function draws: one for each function.
+
+    So it is compiled once.
+    """
+    if sample not in _CUSTOM:
+        name = sample.__name__
+        if not name.isprintable():
+            raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
+        if name in KINDS:
+            name += " (custom)"
+        _CUSTOM[sample] = Rewards(name, sample)
+    return _CUSTOM[sample]
