@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._files import noting, replacing
-from ..figures import panels as empty_panels
+from ..figures import empty_panels
 from ..results import QUANTILES
 from .measure import Point
 from .panels import FIGURES, TEASER, Panel
