@@ -6,6 +6,7 @@ import base64
 import csv
 import math
 import re
+import runpy
 import shutil
 import sys
 import time
@@ -239,6 +240,34 @@ def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
             ours = point.stderr if point.runs > runs else error * math.sqrt(runs / point.runs)
             bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
+
+
+CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "claims_table.py"))
+
+
+def test_claims_in_the_readme_are_those_of_the_kept_points():
+    """If this fails because a claim changed: python docs/claims_table.py."""
+    assert CLAIMS["table"]() in CLAIMS["README"].read_text(encoding="utf-8")
+
+
+def test_kept_points_are_those_of_the_reproduction(tmp_path):
+    """One cheap point of every panel again; all lines and grids are complete."""
+    kept = {(one.panel, one.line, one.x): one for one in CLAIMS["kept_points"]()}
+    known = panels()
+    every = tasks_of(known.values(), {name: one.default_runs for name, one in known.items()}, 1)
+    assert list(kept) == [(task.panel.name, task.line.label, task.x) for task in every]
+    tasks = []
+    for panel in known.values():
+        line = panel.lines[-1]
+        cheap = min(panel.xs, key=lambda x, line=line: (line.at(x)[2], -x))
+        one = replace(panel, xs=(cheap,), lines=(line,))
+        tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
+    with Store(tmp_path / "results.db") as store:
+        for point in measure(tasks, RunContext(2, None, store, Display(False))):
+            same = kept[point.panel, point.line, point.x]
+            assert point.runs == same.runs
+            for found in ("mean", "stderr", "deviation", "deviation_error"):
+                assert getattr(same, found) == pytest.approx(getattr(point, found), rel=1e-7)
 
 
 def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001):
