@@ -484,14 +484,6 @@ def browser():
     driver.quit()
 
 
-@pytest.fixture(scope="module")
-def whole_page(tmp_path_factory):
-    """A page with every figure on it, of two runs for each point."""
-    folder = tmp_path_factory.mktemp("reproduction")
-    reproduce([], folder, runs=2, progress=False)
-    return folder / "index.html"
-
-
 def thinned(moss_constant=2.0):
     """All panels, with the first point, the last, and few in between."""
     return {
