@@ -303,7 +303,7 @@ def _thompson_is_aocucb(curves: Curves) -> list[Criterion]:
             Estimate(abs(gap.value) / height, gap.error / height, gap.where)
             for gap in (a - b for a, b in pairs)
         )
-        statistic = f"largest distance as a fraction of the axis ({panel})"
+        statistic = "largest distance as a fraction of the axis"
         criteria.append(Criterion(statistic, shares, VISIBLE, True))
     return criteria
 
@@ -349,9 +349,9 @@ def _two_lead(curves: Curves) -> list[Criterion]:
         level = {name: curves.between(panel, name, 1e4, 1e5) for name in curves.lines(panel)}
         leaders = [level.pop(name) for name in ("OCUCB", "MOSS")]
         ratios = tuple(leader / other for leader in leaders for other in level.values())
-        statistic = f"regret of OCUCB and MOSS over that of any other, n ≥ 10^4 ({panel})"
+        statistic = "regret of OCUCB and MOSS over that of any other, n ≥ 10^4"
         criteria.append(Criterion(statistic, ratios, 1.0, True))
-        statistic = f"regret of UCB over that of OCUCB and MOSS, n ≥ 10^4 ({panel})"
+        statistic = "regret of UCB over that of OCUCB and MOSS, n ≥ 10^4"
         ratios = tuple(level["UCB"] / leader for leader in leaders)
         criteria.append(Criterion(statistic, ratios, EXCELLENT, False))
     return criteria
