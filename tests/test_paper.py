@@ -6,6 +6,7 @@ import base64
 import csv
 import math
 import re
+import runpy
 import shutil
 import sys
 from dataclasses import replace
@@ -19,9 +20,10 @@ from ocucb.engine import Outcome
 from ocucb.paper import claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
-from ocucb.paper.measure import Means, Point, measure, tasks_of
+from ocucb.paper.measure import Point, RunContext, measure, tasks_of
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.progress import Display
+from ocucb.paper.reproduction import _full_time
 from ocucb.scheduler import Job
 from ocucb.specification import Block
 from ocucb.store import Store
@@ -53,11 +55,14 @@ def test_panels_are_those_of_the_paper():
         assert (panel.xs[0], panel.xs[-1]) == (first, last)
         assert list(panel.xs) == sorted(panel.xs)
         assert [line.label for line in panel.lines] == lines
-        assert panel.paper_runs == runs
+        assert panel.full_runs == runs
+        assert not panel.ours
         for line in panel.lines:
             policy, what, rounds = line.at(x)
             assert (policy.label, what.name, rounds) == (line.label, problem, horizon)
             assert what.sigma == 1.0
+    assert known["psi"].ours
+    assert known["alpha"].ours
     assert panels(moss_constant=4)["exp10"].lines[1].at(5)[0].name == "moss:constant=4"
     horizons = known["exp8"].xs
     assert horizons[9:12] == (1000, 2000, 3000)
@@ -79,7 +84,7 @@ def test_selection():
     assert select(["teaser"]) == ["exp1"]
     assert select(["exp10", "fig4", "exp10"]) == ["exp10", "exp11", "exp12"]
     assert {part for _, parts in FIGURES.values() for part in parts} == set(panels())
-    with pytest.raises(ValueError, match="the paper has no 'exp3'; choose from teaser"):
+    with pytest.raises(ValueError, match="no panel or figure is called 'exp3'; choose from teaser"):
         select(["exp3"])
 
 
@@ -91,7 +96,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     """Everything that a reproduction wrote, times left out."""
     found = {one.name: one.read_bytes() for one in folder.iterdir() if "results.db" not in one.name}
     text = found["index.html"].decode()
-    for fact in ("Time of this call", "The whole paper", "Made"):
+    for fact in ("Time taken", "With --full", "Created"):
         text, count = re.subn(rf"<th>{fact}</th><td>.*?</td>", "", text)
         assert count == 1
     text = re.sub(r", \d+ (s|min \d+ s) of processor time", "", text)
@@ -116,7 +121,7 @@ def test_finished_points_are_not_played_twice(tmp_path, played):
     for runs, in_all in ((64, 64), (64, 64), (128, 128)):
         done = reproduce(["psi"], tmp_path, runs=runs, progress=False)
         assert sum(runs for _, runs in played) == in_all * 27
-    assert "longest are psi (" in done.full
+    assert re.fullmatch(r"Our own panel psi takes about .* at N = 100,000\.", done.full)
 
 
 def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
@@ -135,6 +140,43 @@ def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
     assert 'id="fig-alpha"' not in (tmp_path / "index.html").read_text()
     other = reproduce(["psi"], tmp_path, runs=2, seed=2, progress=False)
     assert {one.claim.number for one in other.findings if one.verdict != MISSING} == {2}
+
+
+def test_another_constant_of_moss_is_stated_wherever_it_counts(tmp_path):
+    """Also on the page of a later call, and never in the place of the default."""
+    reproduce(["exp10"], tmp_path, runs=2, moss_constant=3, progress=False)
+    later = reproduce(["psi"], tmp_path, runs=2, progress=False)
+    page, table = ((tmp_path / name).read_text() for name in ("index.html", "claims.csv"))
+    failure = later.findings[6]
+    assert failure.verdict != MISSING
+    assert all("MOSS(constant=3)" in criterion.statistic for criterion in failure.criteria)
+    assert table.count("MOSS(constant=3)") == len(failure.criteria) == 3
+    assert "<code>ocucb reproduce exp10 --moss-constant 3</code>" in page
+    assert "<code>ocucb reproduce exp10 --runs 2 --seed 1 --moss-constant 3</code>" in page
+    assert "<th>MOSS in exp10</th><td>constant 3</td>" in page
+    assert "moss:constant=3" in (tmp_path / "exp10.csv").read_text()
+    again = reproduce(["exp10"], tmp_path, runs=2, progress=False)  # from the same store
+    fresh = reproduce(["exp10"], tmp_path / "fresh", runs=2, progress=False)
+    assert again.findings[6] == fresh.findings[6]
+    assert "constant=3" not in (tmp_path / "claims.csv").read_text()
+    assert "constant 3" not in (tmp_path / "index.html").read_text()
+    damaged = tmp_path / "exp10.csv"
+    damaged.write_text(damaged.read_text().replace("moss:constant=2", "moss:constant=?"))
+    damaged_exp10 = reproduce(["psi"], tmp_path, runs=2, progress=False)
+    assert damaged_exp10.findings[6].verdict == MISSING
+
+
+def test_time_of_full_counts_our_own_panels_apart():
+    known = panels()
+    points = [
+        replace(point, runs=known[point.panel].full_runs // 100, seconds=2.0)
+        for point in (curve("exp10", "OCUCB", float)[:3] + curve("psi", "K = 2", float)[:3])
+    ]
+    points.append(replace(points[0], seconds=math.nan))  # of an earlier call
+    assert _full_time(known, points, 2) == (
+        "At the paper's own N, these panels take about 5 min 0 s with 2 workers; the longest are "
+        "exp10 (5 min 0 s). Our own panel psi takes about 5 min 0 s at N = 100,000."
+    )
 
 
 def test_data_files(tmp_path):
@@ -184,11 +226,39 @@ def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
     with Store(tmp_path / "results.db") as store:
         display = Display(False)
         for point, (mean, error, runs) in zip(
-            measure(tasks, Means(2, None, store, display)), truths, strict=True
+            measure(tasks, RunContext(2, None, store, display)), truths, strict=True
         ):
             ours = point.stderr if point.runs > runs else error * math.sqrt(runs / point.runs)
             bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
+
+
+CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "claims_table.py"))
+
+
+def test_claims_in_the_readme_are_those_of_the_kept_points():
+    """If this fails because a claim changed: python docs/claims_table.py."""
+    assert CLAIMS["table"]() in CLAIMS["README"].read_text(encoding="utf-8")
+
+
+def test_kept_points_are_those_of_the_reproduction(tmp_path):
+    """One cheap point of every panel again; all lines and grids are complete."""
+    kept = {(one.panel, one.line, one.x): one for one in CLAIMS["kept_points"]()}
+    known = panels()
+    every = tasks_of(known.values(), {name: one.default_runs for name, one in known.items()}, 1)
+    assert list(kept) == [(task.panel.name, task.line.label, task.x) for task in every]
+    tasks = []
+    for panel in known.values():
+        line = panel.lines[-1]
+        cheap = min(panel.xs, key=lambda x, line=line: (line.at(x)[2], -x))
+        one = replace(panel, xs=(cheap,), lines=(line,))
+        tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
+    with Store(tmp_path / "results.db") as store:
+        for point in measure(tasks, RunContext(2, None, store, Display(False))):
+            same = kept[point.panel, point.line, point.x]
+            assert point.runs == same.runs
+            for found in ("mean", "stderr", "deviation", "deviation_error"):
+                assert getattr(same, found) == pytest.approx(getattr(point, found), rel=1e-7)
 
 
 def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001):
@@ -306,9 +376,9 @@ def test_the_worst_of_many_needs_a_wider_margin():
     rng = np.random.default_rng(1)
     wrong = 0
     for draws in rng.normal(1.0, 0.1, (400, 100)):
-        test = claims.Criterion("", tuple(Estimate(x, 0.1) for x in draws), 1.0, True)
-        wrong += test.verdict == FAILS
-        assert test.verdict != HOLDS
+        criterion = claims.Criterion("", tuple(Estimate(x, 0.1) for x in draws), 1.0, True)
+        wrong += criterion.verdict == FAILS
+        assert criterion.verdict != HOLDS
     assert wrong <= 25
 
 
@@ -349,7 +419,7 @@ def test_time_left_counts_only_what_is_played():
     job = Job(task.specification(), 1000)
     display = Display(True)
     display._task = display._bar.add_task("", total=None, rate="", left="")
-    display.begin([task], [0.5], 100.0)
+    display.begin([task.label], [0.5], 100.0)
     block = Block(0, job.specification.play(0, 100), 1.0)
     display.advance(0, job, block, played=False)
     assert display._bar.tasks[0].completed == 0.0
@@ -377,7 +447,7 @@ def test_command_line(tmp_path):
     page = (tmp_path / "index.html").read_text()
     assert "ocucb reproduce exp10 --runs 1 --seed 1 --moss-constant 4</code>" in page
     for words, sentence in (
-        (["exp3"], "the paper has no 'exp3'"),
+        (["exp3"], "no panel or figure is called 'exp3'"),
         (["--runs", "3", "--full"], "only one of --runs, --scale and --full"),
         (["--scale", "0"], "scale must be greater than 0"),
         (["--runs", "0"], "runs must be at least 1"),
@@ -403,14 +473,6 @@ def browser():
     driver = webdriver.Chrome(options=options, service=service)
     yield driver
     driver.quit()
-
-
-@pytest.fixture(scope="module")
-def whole_page(tmp_path_factory):
-    """A page with every figure on it, of two runs for each point."""
-    folder = tmp_path_factory.mktemp("reproduction")
-    reproduce([], folder, runs=2, progress=False)
-    return folder / "index.html"
 
 
 def thinned(moss_constant=2.0):

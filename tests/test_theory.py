@@ -26,9 +26,9 @@ from ocucb import theory
 from ocucb.cli import app
 from ocucb.theory._constants import _FAILURE, _SPREAD, _WORST_CASE, _slack
 from ocucb.theory._proof import Proof
-from ocucb.theory._quantities import complexities_of
+from ocucb.theory._quantities import complexities_of, instance
 from ocucb.theory._report import STATEMENTS
-from ocucb.theory._upper import ocucb_sum, setting
+from ocucb.theory._upper import ocucb_sum
 
 PANEL = [
     ocucb.gap(K=2, gap=0.5),
@@ -103,7 +103,7 @@ def test_large_gaps_add_their_sum():
     for shape in (theory.ocucb_minimax_shape, theory.moss_shape):
         assert shape(small, 300).value == pytest.approx(30)
         assert shape(large, 300).value == pytest.approx(32)
-    without = ocucb_sum(setting(large, 300))
+    without = ocucb_sum(instance(large, 300))
     assert theory.ocucb_shape(large, 300).value == pytest.approx(without + 2)
     best = theory.best_constants()
     found = theory.ocucb_bound(large, 300, given=best).value - best.C1() * without
@@ -119,13 +119,13 @@ def test_large_gaps_add_their_sum():
     assert theory.ocucb_minimax_shape(large, 300, sigma=2.0).value == pytest.approx(60)
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_regret_scales_with_sigma(name):
+@pytest.mark.parametrize("key", STATEMENTS)
+def test_regret_scales_with_sigma(key):
     means, n = np.array([0.0, -0.5, -0.5]), 10**8
-    one = STATEMENTS[name](means, n, 1.0)
-    three = STATEMENTS[name](3.0 * means, n, 3.0)
+    evaluate = STATEMENTS[key].bound
+    one, three = evaluate(means, n, 1.0), evaluate(3.0 * means, n, 3.0)
     assert three.value == pytest.approx(3 * one.value, rel=1e-9)
-    assert STATEMENTS[name](means[::-1], n, 1.0).value == pytest.approx(one.value)
+    assert evaluate(means[::-1], n, 1.0).value == pytest.approx(one.value)
     assert one.source
     assert one.condition
     assert one.value > 0
@@ -196,8 +196,8 @@ def test_aocucb_chooses_the_best_delta():
         (lambda: theory.balanced_lower_bound(5, 0.0, 1000), "greater than 0"),
         (lambda: theory.balanced_lower_bound(1, 0.5, 1000), "at least 2"),
         (lambda: theory.minimax_lower_bound(10, 8), "n >= K - 1 = 9"),
-        (lambda: theory.unbalanced_lower_shape([0.0, -0.1], 50), "a larger horizon does"),
-        (lambda: theory.unbalanced_lower_shape([0.0, 0.0], 50), "one best arm"),
+        (lambda: theory.unbalanced_lower_shape([0.0, -0.1], 50), "use a larger horizon"),
+        (lambda: theory.unbalanced_lower_shape([0.0, 0.0], 50), "one best arm, got 2 and 2"),
         (lambda: theory.ucb_bound([0.0, -0.1], 50, constant=2.0), "greater than 4, got 2"),
         (lambda: theory.improved_ucb_bound([0.0, -2.5], 50), "at most 2 sigma, got 2.5"),
         (lambda: theory.aocucb_minimax_shape([0.0], 50), "at least 2 arms"),
@@ -205,15 +205,15 @@ def test_aocucb_chooses_the_best_delta():
         (lambda: theory.ocucb_shape([0.0, -0.1], 0), "horizon must be at least 1, got 0"),
         (lambda: theory.ocucb_shape([0.0, -0.1], 10, sigma=-1), "sigma must be greater than 0"),
         (lambda: theory.ocucb_shape([0.0, -0.1], 10, sigma=[1, 2]), "one number for all arms"),
-        (lambda: theory.log_plus(-1.0), "from 0 on, got -1"),
+        (lambda: theory.log_plus(-1.0), "at least 0, got -1"),
         (lambda: theory.constants(2.0, 2.0), "alpha must be greater than 2"),
         (lambda: theory.constants(3.0, 1.5), "psi must be at least 2"),
         (lambda: theory.constants(3.0, math.inf), "psi up to 1e250, got alpha=3.0 and psi=inf"),
         (lambda: theory.constants(2 + 1e-12), "alpha from 2.0001 to 1e12"),
         (lambda: theory.constants(1e300), "alpha from 2.0001 to 1e12"),
         (lambda: theory.constants(3.0, 2.0, gamma=1.5), "between 1 and alpha / 2"),
-        (lambda: theory.constants(3.0, 2.0, 1.1, 0.1, 1.0), "leave out c3"),
-        (lambda: theory.constants(3.0, 2.0, kappa=1e-300), "leave out c3, or the others"),
+        (lambda: theory.constants(3.0, 2.0, 1.1, 0.1, 1.0), "omit c3"),
+        (lambda: theory.constants(3.0, 2.0, kappa=1e-300), "omit c3, or the others"),
         (lambda: theory.constants(3.0, 2.0, c10=3.0), "greater than e²/2 = 3.69, got 3"),
         (lambda: theory.constants(goal="C3"), "'C1' or 'C2'"),
         (lambda: theory.best_constants(goal="C3"), "'C1' or 'C2'"),
@@ -233,7 +233,7 @@ def test_aocucb_chooses_the_best_delta():
         (lambda: theory.plot_counterexample([]), "at least one row"),
         (
             lambda: theory.promise_lower_bound(theory.ucb_shape, [0.0, -1.0], 100),
-            "must be an upper bound",
+            "must return an upper bound with an explicit constant, got one of side 'upper'",
         ),
     ],
 )
@@ -414,7 +414,7 @@ def test_worst_case_sum_of_theorem_2():
         n = int(10 ** rng.uniform(2, 8)) + K
         widths = math.sqrt(K / n) * np.exp(rng.exponential(rng.choice([0.01, 0.3, 1.0]), K))
         widths[0] = 0.0
-        problem = setting(-widths, n)
+        problem = instance(-widths, n)
         largest = max(largest, ocucb_sum(problem) / math.sqrt(n * K))
     assert 0.9 < largest <= 1  # what is proved is 1 + 3/e²
     h = quad(lambda x: x**-0.5 * _sup(x**-0.5), 0, 1, points=[math.e**-2, 4 / math.e**2])[0]
@@ -609,7 +609,7 @@ def test_lem_conc_and_lem_beta_one_by_simulation(gamma, gap, horizon):
     The estimate's relative standard error is below 50 %, and the lemma is loose by a factor of more
     than a thousand: it cannot fail by chance.
     """
-    proof = Proof(setting([0.0, -1.0], horizon), gamma, 1.0, 1.0, 1.4)
+    proof = Proof(instance([0.0, -1.0], horizon), gamma, 1.0, 1.0, 1.4)
     rng = np.random.default_rng(6)
     runs, steps = 20_000, 40
     t = np.arange(1, steps + 1)
@@ -770,11 +770,11 @@ def test_command_prints_every_bound():
     assert done.exit_code == 0, done.stderr
     assert "H   = 104" in done.stdout
     assert "H_i = inf, 204, 12" in done.stdout
-    assert "     80.00  shape  OCUCB, theorem 1 (ocucb)" in done.stdout
-    assert "    276.31  limit  Lai and Robbins" in done.stdout
-    assert "thm:lower: thm:lower speaks about one best arm" in done.stdout
-    for name in STATEMENTS:
-        assert name in done.stdout
+    assert "     80.00  shape  OCUCB, theorem 1 (ocucb): this problem\n" in done.stdout
+    assert "  276.31  limit  Lai and Robbins (consistent policies)" in done.stdout
+    assert "  equal gaps: thm:lower covers one best arm" in done.stdout
+    for statement in STATEMENTS.values():
+        assert f" {statement.title}" in done.stdout
 
 
 def test_command_with_json_plot_and_measurement(tmp_path):
@@ -790,8 +790,11 @@ def test_command_with_json_plot_and_measurement(tmp_path):
         "moss:constant=4",
     ]
     values = {one["statement"]: one for one in found["bounds"]}
-    assert values["MOSS, constant 4"]["value"] == pytest.approx(39 * math.sqrt(2e4) + 0.5)
-    assert values["MOSS, constant 4"]["kind"] == "bound"
+    assert values["moss_bound"]["value"] == pytest.approx(39 * math.sqrt(2e4) + 0.5)
+    assert values["moss_bound"]["kind"] == "bound"
+    assert values["moss_bound"]["title"] == "MOSS, constant 4"
+    assert values["moss_bound"]["rewards"] == "subgaussian"
+    assert values["lai_robbins"]["rewards"] == "gaussian"
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -800,20 +803,20 @@ def test_shapes_are_never_drawn():
     figure = report.plot()
     labels = figure.legends[0].get_texts()
     assert [text.get_text() for text in labels] == [
-        "as much as there can be",
-        "UCB, constant 8: proved to lie here",
-        "MOSS, constant 4: proved to lie here",
+        "trivial bound $n\\Delta_{\\max}$",
+        "UCB, constant 8: proven to lie here",
+        "MOSS, constant 4: proven to lie here",
         "Lai and Robbins, as $n \\to \\infty$",
-        "at least this on the worst problem",
+        "lower bound for the worst problem",
         "OCUCB, measured",
     ]
     assert list(report.curve) == report.horizons()
     ceiling = figure.axes[0].lines[0].get_ydata()
     assert list(ceiling) == [0.5 * n for n in report.horizons()]
     # What is drawn of a bound never exceeds what is possible, nor what is proved.
-    for line, name in ((1, "UCB, constant 8"), (3, "MOSS, constant 4")):
+    for line, key in ((1, "ucb_bound"), (3, "moss_bound")):
         drawn = figure.axes[0].lines[line].get_ydata()
-        proved = [report.at(n)[name].value for n in report.horizons()]
+        proved = [report.at(n)[key].value for n in report.horizons()]
         assert drawn == pytest.approx(np.minimum(proved, ceiling))
 
 
@@ -835,10 +838,16 @@ def test_report_of_odd_problems(problem, tmp_path):
 
 
 def test_what_is_proved_for_gaussian_rewards_needs_them():
-    statements = theory.report(ocucb.bernoulli([0.5, 0.1]), 10_000).statements
-    for name in ("Lai and Robbins", "UCB", "thm:lower"):
-        assert statements[name].endswith("Gaussian rewards, and these are bernoulli.")
-    assert statements["MOSS, constant 4"].value == pytest.approx(19.5 * math.sqrt(2e4) + 0.4)
+    report = theory.report(ocucb.bernoulli([0.5, 0.1]), 10_000)
+    assert "Regret is at least" not in report.table()
+    statements = report.statements
+    for key in ("lai_robbins", "ucb_shape", "balanced_lower_bound", "ucb_promise_lower_bound"):
+        assert statements[key] == "it is proved for Gaussian rewards, and these are bernoulli."
+    assert statements["moss_bound"].value == pytest.approx(19.5 * math.sqrt(2e4) + 0.4)
+    gaussian = theory.report(ocucb.gaussian([0.5, 0.1]), 10_000).statements
+    assert gaussian["lai_robbins"].covers(ocucb.gaussian([0.0, -1.0]))
+    assert gaussian["lai_robbins"].needs.startswith("Gaussian rewards, regret o(n^a)")
+    assert gaussian["moss_bound"].needs == "sigma-subgaussian rewards, constant 4"
 
 
 @pytest.mark.parametrize(
@@ -853,7 +862,10 @@ def test_what_is_proved_for_gaussian_rewards_needs_them():
         ("--means 0,-1 --horizon 10 --seed 0", "Error: --seed goes with --simulate."),
         ("--means 0,-1e-200 --horizon 10", "Error: a gap over sigma must lie between 1e-100"),
         ("--means 0,-1 --horizon 10 --plot a.txt", "Error: cannot draw to 'a.txt'"),
-        ("--means 0,-1 --horizon 10 --plot no/a.png", "Error: the folder of 'no/a.png'"),
+        (
+            "--means 0,-1 --horizon 10 --plot no/a.png",
+            "Error: no/a.png cannot be written: the folder",
+        ),
         ("--means 0,-1 --horizon 10 --sigma 1,2", "Error: sigma must be one number"),
     ],
 )

@@ -1,54 +1,135 @@
-"""Figures of results, with matplotlib but without its windows: they work on any machine."""
+"""Pictures: what they share (canvas, line styles, error bars, files), and those of results.
+
+Drawn with matplotlib but without its windows, so they work on any machine. This module knows no
+other part of the library: what it draws is described by protocols, which `SimulationResult` and
+`Summary` satisfy.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ._files import replacing
+from ._types import Counts, Flags, Floats
 
-if TYPE_CHECKING:
-    from .results import SimulationResult
-    from .summary import Summary
-    from .theory import Report
+Style = tuple[str, Any]  # colour and dashes
 
-# The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
-_STYLES: dict[str, tuple[str, Any]] = {
-    "ucb": ("#000000", (0, (5, 3))),
-    "ocucb": ("#e41a1c", "solid"),
-    "aocucb": ("#377eb8", (0, (6, 2, 1, 2, 1, 2))),
-    "moss": ("#4daf4a", (0, (1, 1.2))),
-    "thompson": ("#984ea3", (0, (4, 1.5, 1, 1.5))),
+# The paper's styles: its colours, and dashes that tell lines apart in black and white.
+BLACK: Style = ("#000000", (0, (5, 3)))
+RED: Style = ("#e41a1c", "solid")
+BLUE: Style = ("#377eb8", (0, (6, 2, 1, 2, 1, 2)))
+GREEN: Style = ("#4daf4a", (0, (1, 1.2)))
+PURPLE: Style = ("#984ea3", (0, (4, 1.5, 1, 1.5)))
+ORANGE: Style = ("#ff7f00", (0, (8, 2)))
+GREY = "#555555"  # for what is not a policy
+
+POLICY_STYLES = {
+    "ucb": BLACK,
+    "ocucb": RED,
+    "aocucb": BLUE,
+    "moss": GREEN,
+    "thompson": PURPLE,
+    "gittins": ORANGE,
 }
-_OTHERS = ["#a65628", "#ff7f00", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2"]
+_SPARE_COLORS = ("#a65628", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2")
 MOST_PANELS = 12
 _ENDINGS = (".png", ".pdf", ".svg")
 
 
-def _styles(policies: Iterable[str]) -> dict[str, tuple[str, Any]]:
-    """Give each policy a colour and a line: the paper's, or the next one that is free."""
-    styles: dict[str, tuple[str, Any]] = {}
+class Curve(Protocol):
+    """One policy's regret over time, as a `PolicyResult` has it."""
+
+    @property
+    def policy(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def checkpoints(self) -> Counts: ...
+    @property
+    def regret(self) -> Floats: ...
+    @property
+    def stderr(self) -> Floats: ...
+
+
+class Curves(Protocol):
+    """The curves of several policies on one problem, as a `SimulationResult` has them."""
+
+    @property
+    def problem(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def __iter__(self) -> Iterator[Curve]: ...
+
+
+class ArmSummary(Protocol):
+    """What a live bandit knows about its arms, as a `Summary` has it."""
+
+    @property
+    def arms(self) -> Sequence[str | int]: ...
+    @property
+    def pulls(self) -> Counts: ...
+    @property
+    def open(self) -> Counts: ...
+    @property
+    def mean(self) -> Floats: ...
+    @property
+    def low(self) -> Floats: ...
+    @property
+    def high(self) -> Floats: ...
+    @property
+    def index(self) -> Floats: ...
+    @property
+    def retired(self) -> Flags: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def minimize(self) -> bool: ...
+    @property
+    def next_arm(self) -> str | int | None: ...
+    def shown(self) -> list[int]: ...
+
+
+def policy_styles(policies: Iterable[str]) -> dict[str, Style]:
+    """Return a style for each policy: the paper's, or the next spare one.
+
+    Of several policies of one family, the first gets the family's style.
+
+    Examples
+    --------
+    >>> styles = policy_styles(["moss:constant=4", "moss:constant=2"])
+    >>> styles["moss:constant=4"] == GREEN, styles["moss:constant=2"] == GREEN
+    (True, False)
+    """
+    styles: dict[str, Style] = {}
     taken: set[str] = set()
-    spare = itertools.cycle(_OTHERS)
+    spare = itertools.cycle(_SPARE_COLORS)
     for policy in policies:
         family = policy.partition(":")[0]
         if policy not in styles:
-            known = family in _STYLES and family not in taken
-            styles[policy] = _STYLES[family] if known else (next(spare), "solid")
+            known = family in POLICY_STYLES and family not in taken
+            styles[policy] = POLICY_STYLES[family] if known else (next(spare), "solid")
             taken.add(family)
     return styles
 
 
-def panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4.5)) -> Any:
+def empty_panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4.5)) -> Any:
     """Return a figure and its axes, `count` of them in rows of `columns`."""
     columns = min(columns, count)
     rows = -(-count // columns)
@@ -61,52 +142,62 @@ def panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4.5)) -
     return figure, axes
 
 
-def _single(title: str, xlabel: str) -> tuple[Figure, Axes]:
-    figure, (axes,) = panels(1)
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel(xlabel)
-    return figure, axes
+def draw_estimates(
+    axes: Axes,
+    x: Sequence[float],
+    estimates: Sequence[float],
+    stderr: Sequence[float],
+    style: Style,
+    *,
+    label: str | None = None,
+    linewidth: float = 1.4,
+) -> None:
+    """Draw a line through estimates, with error bars of two standard errors."""
+    color, dashes = style
+    axes.errorbar(
+        x,
+        estimates,
+        yerr=2.0 * np.nan_to_num(stderr),
+        color=color,
+        linestyle=dashes,
+        linewidth=linewidth,
+        elinewidth=linewidth / 2,
+        label=label,
+    )
 
 
-def regret_over_time(result: SimulationResult) -> Figure:
+def regret_over_time(result: Curves) -> Figure:
     """Draw mean regret against rounds for every policy, with bands of two standard errors."""
     return regret_panels([result])
 
 
-def regret_panels(results: Sequence[SimulationResult]) -> Figure:
-    """Draw results as `regret_over_time` does, in a panel each."""
+def regret_panels(results: Sequence[Curves]) -> Figure:
+    """Draw several results as `regret_over_time` does, one panel each."""
     if not 0 < len(results) <= MOST_PANELS:
         raise ValueError(
-            f"there are {len(results)} problems to draw, and room for 1 to {MOST_PANELS}; choose "
-            "some with --problem and --seed."
+            f"there are {len(results)} problems to draw, but a figure holds 1 to {MOST_PANELS}; "
+            "select some with --problem and --seed."
         )
-    figure, axes = panels(len(results))
+    figure, axes = empty_panels(len(results))
     for result, its_axes in zip(results, axes, strict=True):
         _draw_over_time(its_axes, result)
     return figure  # type: ignore[no-any-return]
 
 
-def _draw_over_time(axes: Axes, result: SimulationResult) -> None:
-    numbers = sorted({one.runs for one in result})
-    runs = " to ".join(f"{number:,}" for number in dict.fromkeys((numbers[0], numbers[-1])))
+def _draw_over_time(axes: Axes, result: Curves) -> None:
+    curves = list(result)
+    fewest, most = min(one.runs for one in curves), max(one.runs for one in curves)
+    runs = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     axes.set_title(f"{result.problem}, N = {runs}, seed {result.seed}", fontsize=10)
     axes.set_xlabel("round $t$")
-    styles = _styles(one.policy for one in result)
-    for one in result:
+    styles = policy_styles(one.policy for one in curves)
+    for one in curves:
         color, dashes = styles[one.policy]
-        axes.plot(
-            one.checkpoints,
-            one.regret,
-            color=color,
-            linestyle=dashes,
-            linewidth=1.6,
-            label=one.label,
-        )
-        bar = 2 * np.nan_to_num(one.stderr)
-        axes.fill_between(
-            one.checkpoints, one.regret - bar, one.regret + bar, color=color, alpha=0.2, linewidth=0
-        )
-    horizon = max(one.horizon for one in result)
+        t, regret = one.checkpoints, one.regret
+        axes.plot(t, regret, color=color, linestyle=dashes, linewidth=1.6, label=one.label)
+        band = 2 * np.nan_to_num(one.stderr)
+        axes.fill_between(t, regret - band, regret + band, color=color, alpha=0.2, linewidth=0)
+    horizon = max(one.horizon for one in curves)
     if horizon > 1:
         axes.set_xscale("log")
         axes.set_xlim(1, horizon)
@@ -114,125 +205,9 @@ def _draw_over_time(axes: Axes, result: SimulationResult) -> None:
     axes.legend(frameon=False)
 
 
-def theory_bands(report: Report) -> Figure:
-    """Draw regret against the horizon: a band from at least to at most for each policy with bounds.
-
-    Shapes are not drawn, and neither is what exceeds n times the largest gap, which is as much
-    regret as there can be. What speaks about the worst problem, or about n → ∞, is a line.
-    """
-    times = report.horizons()
-    ceiling = np.array(times) * report.problem.gaps.max()
-    figure, axes = _single(report.problem.name, "horizon $n$")
-    figure.set_size_inches(7, 5.5)
-    found = [report.at(n) for n in times]
-
-    def values(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.array([one[name].value if name in one else np.nan for one in found])
-
-    axes.plot(times, ceiling, color="#555555", linewidth=0.8, label="as much as there can be")
-    for upper, lower, family, hatch in (
-        ("UCB, constant 8", "UCB's own promise", "ucb", ""),
-        ("MOSS, constant 4", "MOSS's own promise", "moss", "...."),
-    ):
-        most, least = np.minimum(values(upper), ceiling), np.nan_to_num(values(lower))
-        color = _STYLES[family][0]
-        axes.fill_between(
-            times,
-            least,
-            most,
-            facecolor=(color, 0.13),
-            edgecolor=(color, 0.4),
-            hatch=hatch,
-            linewidth=0,
-            label=f"{upper}: proved to lie here",
-        )
-        for edge in (most, np.where(least > 0, least, np.nan)):
-            axes.plot(times, edge, color=color, alpha=0.6, linewidth=1.0)
-    for name, label, dots in (
-        ("Lai and Robbins", "Lai and Robbins, as $n \\to \\infty$", (0, (7, 3))),
-        ("worst case", "at least this on the worst problem", (0, (1, 2))),
-    ):
-        if np.nan_to_num(values(name)).any():
-            axes.plot(
-                times, values(name), color="#555555", linestyle=dots, linewidth=1.2, label=label
-            )
-    measured = [one.policy for one in next(iter(report.curve.values()), ())]
-    for policy, (color, dashes) in _styles(measured).items():
-        line = [result[policy] for result in report.curve.values()]
-        axes.errorbar(
-            list(report.curve),
-            [one.mean_regret for one in line],
-            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) for one in line],
-            color=color,
-            linestyle=dashes,
-            linewidth=1.8,
-            elinewidth=0.8,
-            label=f"{line[0].label}, measured",
-        )
-    if len(times) > 1:
-        axes.set_xscale("log")
-        axes.set_xlim(times[0], times[-1])
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        if times[-1] < 100 * times[0]:  # powers of ten alone would be too few numbers
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.xaxis.set_major_formatter("{x:g}")
-    if ceiling.any():
-        axes.set_yscale("log")
-    # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
-    shown = [one.mean_regret for result in report.curve.values() for one in result]
-    shown += [*ceiling, *values("worst case")]
-    axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    return figure
-
-
-def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Draw section 2.1: regret over K where the conjecture says that it stays bounded."""
-    figure, axes = _single("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
-    axes.set_ylabel("regret / $K$")
-    K = [row["K"] for row in rows]
-
-    def curve(name: str) -> list[float]:
-        return [row[name] / row["K"] for row in rows]
-
-    axes.fill_between(
-        K,
-        0,
-        curve("necessary"),
-        color="#56b4e9",
-        alpha=0.35,
-        linewidth=0,
-        label="impossible if regret after one bad arm is raised to 1\n"
-        r"is at most $\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$, constant 1",
-    )
-    for name, label, dots in (
-        ("theorem1", "theorem 1 (order)", (0, (1, 1.5))),
-        ("conjectured", "conjecture (order)", (0, (7, 3))),
-    ):
-        axes.plot(K, curve(name), color="#555555", linestyle=dots, linewidth=1.4, label=label)
-    results = [(row["K"], one) for row in rows for one in row["measured"]]
-    for policy, (color, dashes) in _styles(one.policy for _, one in results).items():
-        mine = [(arms, one) for arms, one in results if one.policy == policy]
-        axes.errorbar(
-            [arms for arms, _ in mine],
-            [one.mean_regret / arms for arms, one in mine],
-            yerr=[2 * float(np.nan_to_num(one.stderr[-1])) / arms for arms, one in mine],
-            color=color,
-            linestyle=dashes,
-            linewidth=1.8,
-            elinewidth=0.8,
-            label=f"{mine[0][1].label}, measured",
-        )
-    axes.set_xscale("log")
-    axes.set_xlim(K[0], K[-1])
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9)
-    return figure
-
-
-def live_summary(summary: Summary) -> Figure:
-    """Draw what a live bandit knows: means with intervals and indices, and the share of traffic."""
-    blue, grey, red = "#377eb8", "#aaaaaa", "#e41a1c"
+def live_summary(summary: ArmSummary) -> Figure:
+    """Draw each arm's mean with its interval and index, and its share of the traffic."""
+    blue, red, grey = BLUE[0], RED[0], "#aaaaaa"
     shown = summary.shown()
     rows = np.arange(len(shown))
     colors = [grey if summary.retired[i] else blue for i in shown]
@@ -245,7 +220,7 @@ def live_summary(summary: Summary) -> Figure:
     left.plot([], [], color=blue, marker="o", markersize=5, label=label)
     if np.isfinite(summary.index[shown]).any():
         left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
-    # names may hold $ signs, which are not mathematics here
+    # names may contain dollar signs, which do not mean mathematics here
     left.set_yticks(rows, [_arm_label(summary, i) for i in shown], parse_math=False)
     left.invert_yaxis()
     left.set_xlabel("loss" if summary.minimize else "reward")
@@ -263,16 +238,15 @@ def live_summary(summary: Summary) -> Figure:
     return figure
 
 
-def _arm_label(summary: Summary, i: int) -> str:
+def _arm_label(summary: ArmSummary, i: int) -> str:
+    name = summary.arms[i]
     if summary.retired[i]:
-        return f"{summary.arms[i]} (retired)"
-    return (
-        f"{summary.arms[i]} (next)" if summary.arms[i] == summary.next_arm else f"{summary.arms[i]}"
-    )
+        return f"{name} (retired)"
+    return f"{name} (next)" if name == summary.next_arm else f"{name}"
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse a file whose ending names no format for pictures."""
+    """Refuse a file whose extension is not a supported picture format."""
     if Path(path).suffix.lower() not in _ENDINGS:
         raise ValueError(
             f"cannot draw to {str(path)!r}: its ending must be one of {', '.join(_ENDINGS)}."
@@ -280,7 +254,7 @@ def check_ending(path: str | os.PathLike[str]) -> None:
 
 
 def write(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure to a file whose ending names the format."""
+    """Write a figure to a file; the extension selects the format."""
     check_ending(path)
     with replacing(path, "wb") as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=150)

@@ -1,7 +1,7 @@
-"""The paper reproduced: its experiments as data, the runs, the figures, the claims, the page.
+"""The paper's experiments, reproduced.
 
-`panels` says what is measured, `run` measures it, `claims` compares the outcome with what the paper
-says, `drawing` and `page` show it, and `reproduce` does all of it.
+`panels` describes the experiments as data, `measure` runs them, `claims` compares the outcome with
+the text of the paper, `drawing` and `page` present it, and `reproduction` does all of this.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What the paper says about its experiments, each sentence as a number with an error.
+"""What the paper says about its experiments, each sentence as numbers with errors.
 
-A claim is turned into statistics, each of which is compared with a threshold: it holds when the
-number is on the right side by two standard errors, does not hold when it is on the wrong side by as
-much (by more where it is the worst of many), and is not decided otherwise. What "competitive" or
-"weak" is to mean is our choice, and stands beside the table for readers to disagree with.
+A claim becomes statistics, each compared with a threshold: it holds if the estimate is on the right
+side by two standard errors, does not hold if it is on the wrong side by as much (by more where it
+is the worst of many), and is undecided otherwise. What "competitive" or "weak" means is our choice;
+it is printed beside the table so that readers can disagree.
 
-Curves are compared in stretches of neighbouring points, whose regrets are added up: single points
-of a short run are noisy, and the worst of a hundred noisy ratios says little.
+Curves are compared over stretches of neighbouring points, whose regrets are averaged: with few
+runs, single points are noisy, and the worst of a hundred noisy ratios says little.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from statistics import NormalDist
 
 from .measure import Point
 
-COMPETITIVE = 1.5  # times the regret of the best: within this a policy is competitive
+COMPETITIVE = 1.5  # times the regret of the best: up to this, a policy is competitive
 EXCELLENT = 1.25
-VISIBLE = 0.05  # of the axis: curves that are closer cannot be told apart by eye
-WEAK = 0.10  # relative change of regret when a parameter is doubled
-FEWEST = 100  # runs for each point: with fewer, nobody knows how large the errors are
+VISIBLE = 0.05  # of the axis: curves closer than this cannot be told apart by eye
+WEAK = 0.10  # relative change in regret when a parameter doubles
+FEWEST = 100  # runs per point: with fewer, the errors themselves are too uncertain
 
 HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "not decided at this N", "not run"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its standard error, and where it was found."""
+    """An estimate with its standard error, and where on the axis it comes from."""
 
     value: float
     error: float
@@ -48,59 +48,60 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A part of a claim: statistics, and the side of a threshold on which all should be.
+    """A part of a claim: estimates, and the side of a threshold on which all of them should lie.
 
     Attributes
     ----------
-    words : str
-        What is measured.
-    numbers : tuple of Estimate
-        They must all be on the right side.
+    statistic : str
+        What is estimated.
+    estimates : tuple of Estimate
+        All of them must lie on the right side.
     threshold : float
     below : bool
         Whether below is the right side.
-    among : int
-        How many the numbers were chosen from, because they looked best.
-    enough : bool
-        Whether there are enough runs to believe the errors.
+    selected_from : int
+        How many candidates these estimates were selected from because they looked best.
+    enough_runs : bool
+        Whether there are enough runs to trust the errors.
     """
 
-    words: str
-    numbers: tuple[Estimate, ...]
+    statistic: str
+    estimates: tuple[Estimate, ...]
     threshold: float
     below: bool
-    among: int = 1
-    enough: bool = True
+    selected_from: int = 1
+    enough_runs: bool = True
 
     @property
-    def number(self) -> Estimate:
-        """The number that is farthest on the wrong side."""
-        return max(self.numbers, key=self._excess)
+    def worst(self) -> Estimate:
+        """The estimate farthest on the wrong side."""
+        return max(self.estimates, key=self._excess)
 
-    def _excess(self, number: Estimate) -> float:
-        distance = number.value - self.threshold
+    def _excess(self, estimate: Estimate) -> float:
+        distance = estimate.value - self.threshold
         return distance if self.below else -distance
 
     @property
     def verdict(self) -> str:
         """Whether it holds.
 
-        All numbers must be on the right side by two standard errors; it fails if one of them is on
-        the wrong side by as many as have the same chance for the largest of so many.
+        It holds if all estimates lie on the right side by two standard errors. It fails if one of
+        them lies on the wrong side by a margin that the largest of so many exceeds as rarely as
+        one exceeds two standard errors.
         """
-        clear = all(math.isfinite(one.value) and math.isfinite(one.error) for one in self.numbers)
-        if not (clear and self.enough):
+        finite = all(math.isfinite(x) for one in self.estimates for x in (one.value, one.error))
+        if not (finite and self.enough_runs):
             return OPEN
-        margin = _margin(self.among)
-        if all(self._excess(one) + margin * one.error <= 0.0 for one in self.numbers):
+        margin = _margin(self.selected_from)
+        if all(self._excess(one) + margin * one.error <= 0.0 for one in self.estimates):
             return HOLDS
-        margin = _margin(len(self.numbers))
-        failed = any(self._excess(one) - margin * one.error > 0.0 for one in self.numbers)
+        margin = _margin(len(self.estimates))
+        failed = any(self._excess(one) - margin * one.error > 0.0 for one in self.estimates)
         return FAILS if failed else OPEN
 
 
 def _margin(count: int) -> float:
-    """Return how many standard errors the largest of `count` exceeds as seldom as one exceeds two.
+    """Return how many standard errors the largest of `count` exceeds as rarely as one exceeds two.
 
     Examples
     --------
@@ -120,9 +121,9 @@ class Claim:
     sentence : str
         What it says, in short.
     panels : tuple of str
-        The panels that it speaks about.
+        The panels it is about.
     check : callable
-        Turns the curves of those panels into tests.
+        Turns the curves of those panels into criteria.
     """
 
     number: int
@@ -133,17 +134,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim and what became of it."""
+    """A claim and its criteria, none if its panels were not measured."""
 
     claim: Claim
-    tests: list[Criterion]
+    criteria: list[Criterion]
 
     @property
     def verdict(self) -> str:
-        """One word for the whole claim: it holds when all of its parts do."""
-        if not self.tests:
+        """The verdict on the whole claim: it holds if all of its criteria do."""
+        if not self.criteria:
             return MISSING
-        verdicts = {test.verdict for test in self.tests}
+        verdicts = {one.verdict for one in self.criteria}
         return FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
 
 
@@ -160,34 +161,34 @@ class Curves:
         return list(self._points[panel])
 
     def points(self, panel: str, line: str) -> list[Point]:
-        """Return the points of a line, in the order of x."""
+        """Return the points of a line, in order of x."""
         return self._points[panel][line]
 
     def stretches(self, panel: str, line: str) -> list[Estimate]:
-        """Return the mean regret of a line over stretches of its points, some twenty of them."""
+        """Return the mean regret of a line over some twenty stretches of its points."""
         points = self.points(panel, line)
         size = max(1, len(points) // 20)
         return [_mean(points[i : i + size]) for i in range(0, len(points), size)]
 
     def between(self, panel: str, line: str, low: float, high: float) -> Estimate:
-        """Return the mean regret over the points from x = low to high."""
+        """Return the mean regret of a line over the points with low <= x <= high."""
         return _mean([one for one in self.points(panel, line) if low <= one.x <= high])
 
-    def factors(self, panel: str, line: str) -> list[list[Estimate]]:
-        """Return the ratios of a line to each of the others, for each stretch."""
+    def ratios(self, panel: str, line: str) -> list[list[Estimate]]:
+        """Return the ratios of a line to each of the others, by stretch."""
         others = [self.stretches(panel, name) for name in self.lines(panel) if name != line]
         mine = self.stretches(panel, line)
         return [[one / rival[i] for rival in others] for i, one in enumerate(mine)]
 
-    def all_factors(self, panels: Iterable[str], line: str) -> tuple[Estimate, ...]:
-        """Return the ratios of a line to any other, over all stretches of some panels."""
+    def all_ratios(self, panels: Iterable[str], line: str) -> tuple[Estimate, ...]:
+        """Return the ratios of a line to all others, over all stretches of some panels."""
         return tuple(
-            one for panel in panels for stretch in self.factors(panel, line) for one in stretch
+            one for panel in panels for stretch in self.ratios(panel, line) for one in stretch
         )
 
-    def worst_factor(self, panels: Iterable[str], line: str) -> Estimate:
-        """Return the largest of these."""
-        return max(self.all_factors(panels, line), key=lambda one: one.value)
+    def worst_ratio(self, panels: Iterable[str], line: str) -> Estimate:
+        """Return the largest of `all_ratios`."""
+        return max(self.all_ratios(panels, line), key=lambda one: one.value)
 
     def largest(self, panel: str) -> float:
         """Return the largest regret in a panel: the height of its axis."""
@@ -210,11 +211,11 @@ UNIFORM = ("exp11", "exp12")
 
 def _alpha_is_robust(curves: Curves) -> list[Criterion]:
     lines = curves.lines("exp4")
-    low, two, three, high = (curves.worst_factor(SENSITIVITY, line) for line in lines)
+    low, two, three, high = (curves.worst_ratio(SENSITIVITY, line) for line in lines)
     outer = min(low, high, key=lambda one: one.value)
-    tests = [
+    criteria = [
         Criterion(
-            f"worst factor to the best α, over all four panels, for {name} less that of the "
+            f"worst ratio to the best α, over all four panels, for {name}, minus that of the "
             "better of α = 1 and α = 6",
             (inner - outer,),
             0.0,
@@ -226,73 +227,71 @@ def _alpha_is_robust(curves: Curves) -> list[Criterion]:
         ratio = curves.between(panel, lines[3], 5000, 5000) / curves.between(
             panel, lines[0], 5000, 5000
         )
-        words = f"regret with α = 6 over that with α = 1 at n = 5000 ({panel})"
-        tests.append(Criterion(words, (ratio,), 1.0, True))
+        statistic = f"regret with α = 6 over that with α = 1 at n = 5000 ({panel})"
+        criteria.append(Criterion(statistic, (ratio,), 1.0, True))
     for panel in ("exp4", "exp5"):
         ratio = curves.between(panel, lines[1], 1.5, 2) / curves.between(panel, lines[3], 1.5, 2)
-        words = f"regret with α = 2 over that with α = 6 at Δ ≥ 1.5 ({panel})"
-        tests.append(Criterion(words, (ratio,), 1.0, True))
-    return tests
+        statistic = f"regret with α = 2 over that with α = 6 at Δ ≥ 1.5 ({panel})"
+        criteria.append(Criterion(statistic, (ratio,), 1.0, True))
+    return criteria
 
 
 def _psi_is_weak(curves: Curves) -> list[Criterion]:
-    tests = []
+    criteria = []
     for line in curves.lines("psi"):
         change = curves.between("psi", line, 4, 4) / curves.between("psi", line, 2, 2)
-        tests.append(
+        criteria.append(
             Criterion(
-                f"relative change of regret when ψ goes from 2 to 4 ({line})",
+                f"relative change in regret when ψ goes from 2 to 4 ({line})",
                 (Estimate(abs(change.value - 1.0), change.error, change.where),),
                 WEAK,
                 True,
             )
         )
-    return tests
+    return criteria
 
 
 def _ocucb_is_competitive(curves: Curves) -> list[Criterion]:
-    everywhere = curves.all_factors((*COMPARISON, *UNIFORM), "OCUCB")
+    everywhere = curves.all_ratios((*COMPARISON, *UNIFORM), "OCUCB")
     stretches = [
-        stretch for panel in (*COMPARISON, *UNIFORM) for stretch in curves.factors(panel, "OCUCB")
+        stretch for panel in (*COMPARISON, *UNIFORM) for stretch in curves.ratios(panel, "OCUCB")
     ]
-    # where it is better than all others beyond doubt: a ratio small by chance has a large error
+    # where it most clearly beats all others: a ratio that is small by chance has a large error
     best = min(stretches, key=lambda some: max(one.value + 3.5 * one.error for one in some))
     return [
-        Criterion("worst factor to any policy of the panel", everywhere, COMPETITIVE, True),
-        Criterion(
-            "factor to the others where it does best", tuple(best), 1.0, True, len(stretches)
-        ),
+        Criterion("worst ratio to any policy of the panel", everywhere, COMPETITIVE, True),
+        Criterion("ratio to the others where it does best", tuple(best), 1.0, True, len(stretches)),
     ]
 
 
 def _gittins_wins(curves: Curves) -> list[Criterion]:
-    tests = []
+    criteria = []
     for panel in ("exp1", "exp2"):
         chances = [
             min(_chance_below(one, 1.0) for one in stretch)
-            for stretch in curves.factors(panel, "Gittins")
+            for stretch in curves.ratios(panel, "Gittins")
         ]
         share = sum(chances) / len(chances)
         error = math.sqrt(sum(p * (1.0 - p) for p in chances)) / len(chances)
-        words = f"share of the axis on which it has the lowest regret of all ({panel})"
-        tests.append(Criterion(words, (Estimate(share, error),), 0.5, False))
-    return tests
+        statistic = f"fraction of the axis on which it has the lowest regret of all ({panel})"
+        criteria.append(Criterion(statistic, (Estimate(share, error),), 0.5, False))
+    return criteria
 
 
-def _chance_below(number: Estimate, threshold: float) -> float:
-    """Return the probability that what a number estimates lies below a threshold."""
-    if number.error == 0.0:
-        return float(number.value < threshold)
-    return 0.5 * math.erfc((number.value - threshold) / number.error / math.sqrt(2.0))
+def _chance_below(estimate: Estimate, threshold: float) -> float:
+    """Return the probability that the true value lies below a threshold."""
+    if estimate.error == 0.0:
+        return float(estimate.value < threshold)
+    return 0.5 * math.erfc((estimate.value - threshold) / estimate.error / math.sqrt(2.0))
 
 
 def _moss_is_competitive(curves: Curves) -> list[Criterion]:
-    everywhere = curves.all_factors(COMPARISON, "MOSS")
-    return [Criterion("worst factor to any policy of the panel", everywhere, COMPETITIVE, True)]
+    everywhere = curves.all_ratios(COMPARISON, "MOSS")
+    return [Criterion("worst ratio to any policy of the panel", everywhere, COMPETITIVE, True)]
 
 
 def _thompson_is_aocucb(curves: Curves) -> list[Criterion]:
-    tests = []
+    criteria = []
     for panel in (*COMPARISON, *UNIFORM):
         height = curves.largest(panel)
         pairs = zip(
@@ -304,15 +303,15 @@ def _thompson_is_aocucb(curves: Curves) -> list[Criterion]:
             Estimate(abs(gap.value) / height, gap.error / height, gap.where)
             for gap in (a - b for a, b in pairs)
         )
-        words = f"largest distance as a share of the axis ({panel})"
-        tests.append(Criterion(words, shares, VISIBLE, True))
-    return tests
+        statistic = "largest distance as a fraction of the axis"
+        criteria.append(Criterion(statistic, shares, VISIBLE, True))
+    return criteria
 
 
 def _moss_explodes(curves: Curves) -> list[Criterion]:
     moss = next(name for name in curves.lines("exp10") if name.startswith("MOSS"))
 
-    def factor(low: float, high: float) -> Estimate:
+    def ratio(low: float, high: float) -> Estimate:
         return curves.between("exp10", moss, low, high) / curves.between(
             "exp10", "OCUCB", low, high
         )
@@ -324,45 +323,51 @@ def _moss_explodes(curves: Curves) -> list[Criterion]:
 
     return [
         Criterion(
-            "regret of MOSS over that of OCUCB at K = 2500", (factor(2500, 2500),), 1.5, False
+            f"regret of {moss} over that of OCUCB at K = 2500",
+            (ratio(2500, 2500),),
+            1.5,
+            False,
         ),
         Criterion(
-            "power of K with which MOSS's regret grows from K ≤ 200 to K ≥ 2000, less OCUCB's",
+            f"power of K with which {moss}'s regret grows from K ≤ 200 to K ≥ 2000, minus OCUCB's",
             (power(moss) - power("OCUCB"),),
             0.0,
             False,
         ),
         Criterion(
-            "regret of MOSS over that of OCUCB for K ≤ 100", (factor(0, 100),), EXCELLENT, True
+            f"regret of {moss} over that of OCUCB for K ≤ 100",
+            (ratio(0, 100),),
+            EXCELLENT,
+            True,
         ),
     ]
 
 
 def _two_lead(curves: Curves) -> list[Criterion]:
-    tests = []
+    criteria = []
     for panel in UNIFORM:
         level = {name: curves.between(panel, name, 1e4, 1e5) for name in curves.lines(panel)}
         leaders = [level.pop(name) for name in ("OCUCB", "MOSS")]
         ratios = tuple(leader / other for leader in leaders for other in level.values())
-        words = f"OCUCB and MOSS over any of the others, n ≥ 10^4 ({panel})"
-        tests.append(Criterion(words, ratios, 1.0, True))
-        words = f"UCB over OCUCB and over MOSS, n ≥ 10^4 ({panel})"
+        statistic = "regret of OCUCB and MOSS over that of any other, n ≥ 10^4"
+        criteria.append(Criterion(statistic, ratios, 1.0, True))
+        statistic = "regret of UCB over that of OCUCB and MOSS, n ≥ 10^4"
         ratios = tuple(level["UCB"] / leader for leader in leaders)
-        tests.append(Criterion(words, ratios, EXCELLENT, False))
-    return tests
+        criteria.append(Criterion(statistic, ratios, EXCELLENT, False))
+    return criteria
 
 
 def _three_is_excellent(curves: Curves) -> list[Criterion]:
-    alphas = curves.all_factors(SENSITIVITY, "OCUCB")
-    rivals = curves.all_factors((*COMPARISON, *UNIFORM), "OCUCB")
+    alphas = curves.all_ratios(SENSITIVITY, "OCUCB")
+    rivals = curves.all_ratios((*COMPARISON, *UNIFORM), "OCUCB")
     return [
-        Criterion("worst factor of α = 3 to another α", alphas, EXCELLENT, True),
-        Criterion("worst factor of α = 3 to another policy", rivals, EXCELLENT, True),
+        Criterion("worst ratio of α = 3 to another α", alphas, EXCELLENT, True),
+        Criterion("worst ratio of α = 3 to another policy", rivals, EXCELLENT, True),
     ]
 
 
 def _spread_falls(curves: Curves) -> list[Criterion]:
-    tests = []
+    criteria = []
     for panel, low, high, symbol in (("psi", 2.0, 16.0, "ψ"), ("alpha", 2.0, 8.0, "α")):
         for line in curves.lines(panel):
             at = {one.x: one for one in curves.points(panel, line)}
@@ -370,9 +375,9 @@ def _spread_falls(curves: Curves) -> list[Criterion]:
                 Estimate(at[x].deviation, at[x].deviation_error, f"{panel} at {x:g}")
                 for x in (low, high)
             )
-            words = f"standard deviation at {symbol} = {high:g} over that at {low:g} ({line})"
-            tests.append(Criterion(words, (more / less,), 1.0, True))
-    return tests
+            statistic = f"standard deviation at {symbol} = {high:g} over that at {low:g} ({line})"
+            criteria.append(Criterion(statistic, (more / less,), 1.0, True))
+    return criteria
 
 
 CLAIMS = (
@@ -427,13 +432,13 @@ CLAIMS = (
 
 
 def judge(points: Sequence[Point]) -> list[Finding]:
-    """Check every claim whose panels were measured."""
+    """Check every claim whose panels have all been measured."""
     curves = Curves(points)
     there = {point.panel for point in points}
     few = {point.panel for point in points if point.runs < FEWEST}
     findings = []
     for claim in CLAIMS:
-        tests = claim.check(curves) if there.issuperset(claim.panels) else []
+        criteria = claim.check(curves) if there.issuperset(claim.panels) else []
         enough = few.isdisjoint(claim.panels)
-        findings.append(Finding(claim, [replace(test, enough=enough) for test in tests]))
+        findings.append(Finding(claim, [replace(one, enough_runs=enough) for one in criteria]))
     return findings

@@ -1,34 +1,22 @@
-"""The figures of the reproduction, laid out like the paper's."""
+"""The figures of the reproduction, laid out as in the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._files import noting, replacing
-from ..figures import panels as empty_panels
+from ..figures import BLACK, BLUE, GREEN, RED, Style, draw_estimates, empty_panels, policy_styles
 from ..results import QUANTILES
 from .measure import Point
 from .panels import FIGURES, TEASER, Panel
 
-# The paper's colours; in black and white the lines differ too.
-_STYLES: dict[str, tuple[str, Any]] = {
-    "UCB": ("#000000", (0, (5, 3))),
-    "OCUCB": ("#e41a1c", "solid"),
-    "AOCUCB": ("#377eb8", (0, (6, 2, 1, 2, 1, 2))),
-    "MOSS": ("#4daf4a", (0, (1, 1.2))),
-    "Thompson sampling": ("#984ea3", (0, (4, 1.5, 1, 1.5))),
-    "Gittins": ("#ff7f00", (0, (8, 2))),
-    "OCUCB(alpha=1)": ("#000000", (0, (5, 3))),
-    "OCUCB(alpha=2)": ("#377eb8", (0, (6, 2, 1, 2, 1, 2))),
-    "OCUCB(alpha=6)": ("#4daf4a", (0, (1, 1.2))),
-}
-_SPARE = (("#e41a1c", "solid"), ("#377eb8", (0, (5, 2))), ("#4daf4a", (0, (1, 1.2))))
+_ALPHA_STYLES = (BLACK, BLUE, RED, GREEN)  # the paper's, for α = 1, 2, 3, 6
+_PROBLEM_STYLES = (RED, BLUE, GREEN)
 ENDINGS = ("pdf", "svg", "png")
 
 
@@ -43,7 +31,7 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
         _draw_panel(its_axes, panel, [one for one in points if one.panel == panel.name], kept)
         if its_axes.get_subplotspec().colspan.start > 0:
             its_axes.set_ylabel("")
-    # as in the paper, where there is room
+    # where the paper has it, and there is room
     where = axes[-1] if name == "fig4" else axes[0]
     corner = "upper left" if name in ("fig3", "fig4") else "best"
     where.legend(frameon=False, fontsize=8, loc=corner)
@@ -55,32 +43,33 @@ def _draw_panel(
 ) -> None:
     axes.set_title(f"{panel.title}, $N = {tex_number(_runs(points))}$", fontsize=9)
     axes.set_xlabel(panel.xlabel)
-    for label in dict.fromkeys(one.line for one in points):
+    by_alpha = panel.name in FIGURES["fig1"][1]
+    for label, style in _styles(points, by_alpha).items():
         if kept is None or label in kept:
-            _draw_line(axes, label, [one for one in points if one.line == label])
+            mine = [one for one in points if one.line == label]
+            draw_estimates(
+                axes,
+                [one.x for one in mine],
+                [one.mean for one in mine],
+                [one.stderr for one in mine],
+                style,
+                label=_alpha_label(label) if by_alpha else label,
+            )
     axes.set_xlim(panel.left, panel.right)
     axes.set_ylim(0, panel.top)
 
 
-def _draw_line(axes: Axes, label: str, points: Sequence[Point]) -> None:
-    color, dashes = _STYLES[label.partition("(constant")[0]]
-    axes.errorbar(
-        [one.x for one in points],
-        [one.mean for one in points],
-        yerr=[2.0 * one.stderr for one in points],
-        color=color,
-        linestyle=dashes,
-        linewidth=1.4,
-        elinewidth=0.7,
-        label=_legend(label, points[0].panel),
-    )
+def _styles(points: Sequence[Point], by_alpha: bool) -> dict[str, Style]:
+    """Return the style of each line: that of its policy, or where only α differs, of α."""
+    policies = {one.line: one.policy for one in points}
+    if by_alpha:
+        return dict(zip(policies, _ALPHA_STYLES, strict=True))
+    styles = policy_styles(policies.values())
+    return {line: styles[policy] for line, policy in policies.items()}
 
 
-def _legend(label: str, panel: str) -> str:
-    """Return how the legend calls a line: by alpha where only that differs."""
-    if panel not in FIGURES["fig1"][1]:
-        return label
-    return r"$\alpha = 3$" if label == "OCUCB" else rf"$\alpha = {label[-2]}$"
+def _alpha_label(line: str) -> str:
+    return r"$\alpha = 3$" if line == "OCUCB" else rf"$\alpha = {line[-2]}$"
 
 
 def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
@@ -89,26 +78,16 @@ def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     mine = [one for one in points if one.panel == panel.name]
     figure.suptitle(f"{panel.title}, $N = {tex_number(_runs(mine))}$", fontsize=10)
     labels = dict.fromkeys(one.line for one in mine)
-    for label, (color, dashes) in zip(labels, _SPARE, strict=True):
-        ours = [one for one in mine if one.line == label]
-        xs = [one.x for one in ours]
-        look = {"color": color, "linestyle": dashes, "linewidth": 1.4, "elinewidth": 0.7}
-        axes[0].errorbar(
-            xs,
-            [one.mean for one in ours],
-            yerr=[2 * one.stderr for one in ours],
-            label=label,
-            **look,
-        )
-        axes[1].errorbar(
-            xs,
-            [one.deviation for one in ours],
-            yerr=[2 * one.deviation_error for one in ours],
-            **look,
-        )
+    for label, style in zip(labels, _PROBLEM_STYLES, strict=True):
+        line = [one for one in mine if one.line == label]
+        xs = [one.x for one in line]
+        errors = [one.stderr for one in line]
+        draw_estimates(axes[0], xs, [one.mean for one in line], errors, style, label=label)
+        errors = [one.deviation_error for one in line]
+        draw_estimates(axes[1], xs, [one.deviation for one in line], errors, style)
         for level, width in ((0.95, 1.0), (0.99, 2.0)):
-            heights = [one.quantiles[QUANTILES.index(level)] for one in ours]
-            axes[2].plot(xs, heights, color=color, linestyle=dashes, linewidth=width)
+            heights = [one.quantiles[QUANTILES.index(level)] for one in line]
+            axes[2].plot(xs, heights, color=style[0], linestyle=style[1], linewidth=width)
     titles = ("expected regret", "standard deviation", "95% (thin) and 99% quantile (bold)")
     for its_axes, title in zip(axes, titles, strict=True):
         its_axes.set_title(title, fontsize=9)
@@ -139,11 +118,11 @@ def tex_number(number: int) -> str:
 
 
 def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[Path]:
-    """Write a figure in all formats, the same bytes for the same picture; note what fails."""
+    """Write a figure in all formats, the same picture always as the same bytes; note failures."""
     paths = [folder / f"{name}.{ending}" for ending in ENDINGS]
     dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # what was laid out once serves all formats
+    figure.set_layout_engine("none")  # one layout serves all formats
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         for path, ending in zip(paths, ENDINGS, strict=True):
             with noting(failures, path), replacing(path, "wb") as file:

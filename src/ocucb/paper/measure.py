@@ -1,4 +1,4 @@
-"""Measure the points of panels: estimate the time, play them, keep what is finished."""
+"""Measure the points of panels: estimate the time, play the runs, keep what is finished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..store import Store
 from .panels import Line, Panel
 from .progress import Display
 
-_PILOTS = 5  # points on each line at which the time of a run is measured beforehand
+_PILOTS = 5  # points per line at which the time of a run is measured beforehand
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Point:
     mean, stderr : float
         Mean regret at the horizon and its standard error.
     deviation, deviation_error : float
-        Standard deviation of the regret, and its standard error, which allows for one run as bad
-        as can be that happened not to be there.
+        Standard deviation of the regret, and its standard error, which allows for one worst-case
+        run missing from the sample.
     quantiles : tuple of float
         At the levels `QUANTILES`.
     seconds : float
-        Time spent on it, added up over workers.
+        Time spent on it, summed over workers.
     """
 
     panel: str
@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Task:
-    """A point that is to be measured."""
+    """A point to be measured."""
 
     panel: Panel
     line: Line
@@ -67,8 +67,13 @@ class Task:
     runs: int
     seed: int
 
+    @property
+    def label(self) -> str:
+        """The panel and the line, for people."""
+        return f"{self.panel.name}, {self.line.label}"
+
     def specification(self) -> Specification:
-        """Return what is to be played."""
+        """Return what to play."""
         policy, problem, horizon = self.line.at(self.x)
         engine = choose_engine(policy, problem, horizon, "auto").name
         return Specification(policy, problem, horizon, np.array([horizon]), self.seed, engine)
@@ -76,7 +81,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What tasks are measured with."""
+    """What tasks are measured with: workers, store and display."""
 
     threads: int
     executor: Executor | None
@@ -84,7 +89,7 @@ class RunContext:
     display: Display
 
     def run_jobs(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
-        """Have jobs played."""
+        """Run jobs."""
         return run_jobs(
             jobs,
             threads=self.threads,
@@ -96,7 +101,7 @@ class RunContext:
 
 
 def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[Task]:
-    """Return all points of some panels; `runs` says how many runs each panel gets."""
+    """Return all points of some panels; `runs` gives the runs per point of each panel."""
     return [
         Task(panel, line, x, runs[panel.name], seed)
         for panel in panels
@@ -106,10 +111,10 @@ def tasks_of(panels: Iterable[Panel], runs: dict[str, int], seed: int) -> list[T
 
 
 def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], float]:
-    """Return the seconds that a run of each task takes, and those of all runs that are missing.
+    """Return the seconds that one run of each task takes, and those of all missing runs together.
 
-    The first block of a few points on each line is played (or found in the store), and the time of
-    a run in between is interpolated.
+    The first block of a few points on each line is played (or found in the store); the times of the
+    other points are interpolated.
     """
     lines: dict[tuple[str, str], list[int]] = {}
     for i, task in enumerate(tasks):
@@ -125,7 +130,7 @@ def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], f
     def jobs() -> Iterator[Job]:
         for i in pilots:
             specification = tasks[i].specification()
-            context.display.say(f"preparing {tasks[i].panel.name}, {specification.policy.label}")
+            context.display.say(f"preparing {tasks[i].label}")
             specification.prepare()
             yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
 
@@ -144,7 +149,7 @@ def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], f
 
 
 def measure(tasks: Sequence[Task], context: RunContext) -> Iterator[Point]:
-    """Play tasks and yield their points in order."""
+    """Run tasks and yield their points in order."""
     reached = {"task": 0}
 
     def jobs() -> Iterator[Job]:
@@ -198,9 +203,9 @@ def _point(task: Task, job: Job) -> Point:
 def _deviation_error(deviation: float, kurtosis: float, worst: float, runs: int) -> float:
     """Return the standard error of a standard deviation.
 
-    What the sample says, from its fourth moment, is not enough where rare disasters decide and the
-    sample may hold none. One run more of the worst regret, n times the largest gap, would add
-    worst^2 / runs to the variance.
+    The sample's own estimate, from its fourth moment, is too small where rare disasters dominate
+    and the sample may contain none. One more run with the worst regret, n times the largest gap,
+    would add worst^2 / runs to the variance.
     """
     if not deviation > 0.0:
         return math.inf if runs > 1 and worst > 0.0 else math.nan

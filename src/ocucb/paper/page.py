@@ -1,4 +1,4 @@
-"""The page of a reproduction: one HTML file that holds everything and needs nothing."""
+"""The page of a reproduction: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .. import __version__
 from ..progress import duration
 from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
 from .measure import Point
-from .panels import FIGURES, Panel
+from .panels import FIGURES, Panel, moss_constant_of
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the page tells."""
+    """What the page shows."""
 
     points: Sequence[Point]
     findings: Sequence[Finding]
@@ -47,13 +47,13 @@ def page(report: Report, folder: Path) -> str:
 <header>
 <h1>Optimally Confident UCB, reproduced</h1>
 <p>The experiments of Tor Lattimore's paper
-(<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), simulated anew with ocucb
-{escape(__version__)}: every figure, and every claim of the text with a number.</p>
+(<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), simulated again with ocucb
+{escape(__version__)}: every figure, and a number for every claim in the text.</p>
 </header>
 <main>
 <section id="claims">
 <h2>What the paper says, and what we find</h2>
-{_claims(report.findings)}
+{_claims(report)}
 </section>
 <section id="figures">
 <h2>Figures</h2>
@@ -69,42 +69,49 @@ def page(report: Report, folder: Path) -> str:
 """
 
 
-def _claims(findings: Sequence[Finding]) -> str:
-    rows = "".join(_claim(one) for one in findings)
-    return f"""<p>A statistic holds when it is on the right side of its threshold by two standard
-errors, and does not hold when it is on the wrong side by as much (by more where it is the worst of
-many). By <em>competitive</em> we mean at most {COMPETITIVE:g} times the regret of the best, by
+def _claims(report: Report) -> str:
+    rows = "".join(_claim(one, report.points) for one in report.findings)
+    return f"""<p>A statistic holds if it is on the right side of its threshold by two standard
+errors, and does not hold if it is on the wrong side by as much (by more where it is the worst of
+many). <em>Competitive</em> means at most {COMPETITIVE:g} times the regret of the best,
 <em>excellent</em> at most {EXCELLENT:g} times; <em>indistinguishable</em> curves are closer than
 {VISIBLE:.0%} of the axis, and a dependence is <em>very weak</em> if doubling the parameter changes
-the regret by less than {WEAK:.0%}. Curves are compared in stretches of neighbouring points.</p>
+the regret by less than {WEAK:.0%}. Curves are compared over stretches of neighbouring points.</p>
 <table class="claims">
 <thead><tr><th>Claim</th><th>Verdict</th><th>Measured (± two standard errors)</th></tr></thead>
 <tbody>{rows}</tbody>
 </table>"""
 
 
-def _claim(finding: Finding) -> str:
+def _claim(finding: Finding, points: Sequence[Point]) -> str:
     claim = finding.claim
     kind = {HOLDS: "yes", FAILS: "no", MISSING: "missing"}.get(finding.verdict, "open")
-    tests = "".join(_test(test) for test in finding.tests)
-    again = f"<code>ocucb reproduce {' '.join(claim.panels)}</code>"
+    criteria = "".join(_criterion(one) for one in finding.criteria)
+    option = _moss_option([one for one in points if one.panel in claim.panels])
+    again = f"<code>ocucb reproduce {' '.join(claim.panels)}{option}</code>"
     return (
         f'<tr id="claim-{claim.number}"><td><b>{claim.number}.</b> {escape(claim.sentence)}'
         f'<p class="again">{again}</p></td>'
         f'<td><span class="{kind}">{finding.verdict}</span></td>'
-        f"<td>{f'<ul>{tests}</ul>' if tests else 'its panels were not run'}</td></tr>"
+        f"<td>{f'<ul>{criteria}</ul>' if criteria else 'its panels were not run'}</td></tr>"
     )
 
 
-def _test(test: Criterion) -> str:
-    number = test.number
-    mark = {HOLDS: "✓", FAILS: "✗"}.get(test.verdict, "?")
-    where = f" ({escape(number.where)})" if number.where and "(" not in test.words else ""
-    side = "≤" if test.below else "≥"
+def _criterion(criterion: Criterion) -> str:
+    worst = criterion.worst
+    mark = {HOLDS: "✓", FAILS: "✗"}.get(criterion.verdict, "?")
+    where = f" ({escape(worst.where)})" if len(criterion.estimates) > 1 else ""
+    side = "≤" if criterion.below else "≥"
     return (
-        f"<li>{mark} {escape(test.words)}{where}: <b>{number.value:.3g}</b> "
-        f"± {2 * number.error:.2g}, claimed {side} {test.threshold:g}</li>"
+        f"<li>{mark} {escape(criterion.statistic)}{where}: <b>{worst.value:.3g}</b> "
+        f"± {2 * worst.error:.2g}, claimed {side} {criterion.threshold:g}</li>"
     )
+
+
+def _moss_option(points: Sequence[Point]) -> str:
+    """Return the option that sets MOSS's constant to that of some points; none for the default."""
+    constant = moss_constant_of(one.policy for one in points)
+    return "" if constant == 2.0 else f" --moss-constant {constant!r}".removesuffix(".0")
 
 
 def _figure(name: str, report: Report, folder: Path) -> str:
@@ -127,16 +134,15 @@ def _panel(name: str, report: Report) -> str:
     if not points:
         return ""
     runs = min(one.runs for one in points)
-    paper = report.panels[name].paper_runs
-    ours = name in ("psi", "alpha")
-    constants = {one.policy.removeprefix("moss:") for one in points if "moss:" in one.policy}
-    other = "".join(f" --moss-{one.replace('=', ' ')}" for one in constants if one != "constant=2")
+    panel = report.panels[name]
+    origin = "our own panel" if panel.ours else f"paper: {panel.full_runs:,}"
     spent = sum(one.seconds for one in points)
     used = f", {duration(spent)} of processor time" if spent == spent else ""
     return (
         f'<tr><td><a href="{name}.csv">{name}</a></td>'
-        f"<td>N = {runs:,}{'' if ours else f' (paper: {paper:,})'}, {len(points)} points{used}</td>"
-        f"<td><code>ocucb reproduce {name} --runs {runs} --seed {report.seed}{other}</code></td>"
+        f"<td>N = {runs:,} ({origin}), {len(points)} points{used}</td>"
+        f"<td><code>ocucb reproduce {name} --runs {runs} --seed {report.seed}"
+        f"{_moss_option(points)}</code></td>"
         "</tr>"
     )
 
@@ -149,22 +155,25 @@ def _settings(report: Report) -> str:
         "Points": f"{len(report.points):,}",
         "Runs": f"{sum(one.runs for one in report.points):,}",
         "Pulls": f"{sum(float(one.runs) * one.horizon for one in report.points):.2e}",
-        "Time of this call": f"{duration(report.seconds)} with {report.workers} workers",
-        "The whole paper": report.full,
-        "Made": time.strftime("%Y-%m-%d %H:%M %Z"),
+        "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
+        "With --full": report.full,
+        "Created": time.strftime("%Y-%m-%d %H:%M %Z"),
         "Software": f"ocucb {__version__}, Python {platform.python_version()}, {libraries}",
         "Machine": f"{platform.system()} {platform.machine()}",
     }
+    failure = [one for one in report.points if one.panel == "exp10"]
+    if failure:
+        facts["MOSS in exp10"] = f"constant {moss_constant_of(one.policy for one in failure):g}"
     rows = "".join(
         f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
     )
     return f"""<table class="facts">{rows}</table>
 <p>The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and ψ = 2, and
-UCB and MOSS have constant 2, unless a legend says otherwise. The text of the paper gives the gap
-of the second half of the sensitivity figure as 3/10, its titles as 2/10, which is right. The
-author's own program ran MOSS with constant 4 in the figure on its failure:
-<code>ocucb reproduce exp10 --moss-constant 4</code> shows that. The paper leaves Gittins out where
-n exceeds 10,000 and shows neither ψ nor the spread; here they are.</p>"""
+UCB and MOSS have constant 2, unless a legend says otherwise. For the second half of the sensitivity
+figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the titles are right. In the
+figure on the failure of MOSS, the text gives its constant as 2, and the author's own program has 4;
+<code>ocucb reproduce exp10 --moss-constant 4</code> shows the latter. The paper omits Gittins from
+exp8 and exp9, and shows neither the dependence on ψ nor standard deviations; here they are.</p>"""
 
 
 _STYLE = """

@@ -1,9 +1,9 @@
 """The paper's experiments as data: what each panel of each figure shows.
 
 Grids and numbers of runs are those of Lattimore (2015), appendix "Experiments", and of its author's
-own programs where the text is silent. The text says that the gap is 3/10 in the second half of the
-sensitivity figure, its titles say 2/10; the titles are right. Two panels are ours, "psi" and
-"alpha": the paper speaks of what they show and omits the data.
+own programs where the text is silent. In the second half of the sensitivity figure, the text gives
+the gap as 3/10 and the titles as 2/10; the titles are right. Two panels, "psi" and "alpha", are our
+own: the paper discusses what they show but omits the data.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..policies import AOCUCB, MOSS, OCUCB, UCB, Gittins, Policy, ThompsonSampling
+from ..policies import AOCUCB, MOSS, OCUCB, UCB, Gittins, Policy, ThompsonSampling, parse_policy
 from ..problems import Problem, gap, moss_failure, uniform_arms
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel: who plays what at each x."""
+    """One line of a panel: the policy, problem and horizon at each x."""
 
     label: str
     at: Callable[[float], tuple[Policy, Problem, int]]
@@ -30,42 +30,44 @@ class Panel:
 
     Attributes
     ----------
-    name, figure : str
-        As the command line calls them.
+    name : str
+        Its name on the command line.
     title, xlabel : str
         For the figure; "N = ..." is added to the title.
     xs : tuple of float
         The grid.
     lines : tuple of Line
-    paper_runs : int
-        The paper's number of runs for each point, N.
+    full_runs : int
+        Runs per point with ``--full``: the paper's N, or our own choice where the panel is ours.
     default_runs : int
-        Ours, where no other is asked for; where blocks of runs end, so that more can be added.
+        Runs per point by default; where blocks of runs end, so that more can be added.
     left, right, top : float or None
         Limits of the axes.
+    ours : bool
+        Whether the panel is our own, and not in the paper.
     """
 
     name: str
-    figure: str
     title: str
     xlabel: str
     xs: tuple[float, ...]
     lines: tuple[Line, ...]
-    paper_runs: int
+    full_runs: int
     default_runs: int
     left: float = 0.0
     right: float | None = None
     top: float | None = None
+    ours: bool = False
 
 
-Instance = Callable[[float], tuple[Problem, int]]
+InstanceAt = Callable[[float], tuple[Problem, int]]
 
 
-def _same_problem(policies: Iterable[Policy], setting: Instance) -> list[Line]:
-    """Return a line for each policy; `setting` gives problem and horizon for each x."""
+def _same_problem(policies: Iterable[Policy], instance_at: InstanceAt) -> list[Line]:
+    """Return a line for each policy; `instance_at` gives the problem and horizon at each x."""
 
     def line(policy: Policy) -> Line:
-        return Line(policy.label, lambda x: (policy, *setting(x)))
+        return Line(policy.label, lambda x: (policy, *instance_at(x)))
 
     return [line(policy) for policy in policies]
 
@@ -84,17 +86,17 @@ def _same_policy(make: Callable[[float], Policy]) -> tuple[Line, ...]:
 
 
 def _ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
-    """Return OCUCB without a warning where the theory does not cover its parameters."""
+    """Return OCUCB, without a warning if the theory does not cover its parameters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return OCUCB(alpha=alpha, psi=psi)
 
 
-def _gap_varies(K: int) -> Instance:
+def _gap_varies(K: int) -> InstanceAt:
     return lambda x: (gap(K, x), 10_000)
 
 
-def _horizon_varies(problem: Problem) -> Instance:
+def _horizon_varies(problem: Problem) -> InstanceAt:
     return lambda x: (problem, int(x))
 
 
@@ -108,45 +110,42 @@ _HORIZONS = (*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, 
 _ARMS = (5, 10, 50, 100, 150, 200, 400, 600, 800, 1000, 1500, 2000, 2500)
 
 
-def _comparison_by_gap(name: str, K: int, paper_runs: int, default_runs: int) -> Panel:
+def _comparison_by_gap(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
     return Panel(
         name,
-        "fig2",
         f"$n = 10^4$, $K = {K}$, $\\Delta$ varies",
         r"$\Delta$",
         _multiples(0.01, 1.0),
         tuple(_same_problem((*_RIVALS, Gittins()), _gap_varies(K))),
-        paper_runs,
+        full_runs,
         default_runs,
         right=1.0,
     )
 
 
-def _sensitivity_by_gap(name: str, K: int, paper_runs: int, default_runs: int) -> Panel:
+def _sensitivity_by_gap(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
     return Panel(
         name,
-        "fig1",
         f"$n = 10^4$, $K = {K}$, $\\Delta$ varies",
         r"$\Delta$",
         _multiples(0.01, 2.0),
         tuple(_same_problem(_ALPHAS, _gap_varies(K))),
-        paper_runs,
+        full_runs,
         default_runs,
         right=2.0,
     )
 
 
 def _sensitivity_by_horizon(
-    name: str, K: int, top: float, paper_runs: int, default_runs: int
+    name: str, K: int, top: float, full_runs: int, default_runs: int
 ) -> Panel:
     return Panel(
         name,
-        "fig1",
         f"$\\Delta = 2/10$, $K = {K}$, $n$ varies",
         "$n$",
         tuple(range(5000, 100_001, 5000)),
         tuple(_same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2)))),
-        paper_runs,
+        full_runs,
         default_runs,
         left=5000,
         right=100_000,
@@ -154,30 +153,28 @@ def _sensitivity_by_horizon(
     )
 
 
-def _comparison_by_horizon(name: str, K: int, paper_runs: int, default_runs: int) -> Panel:
-    # The paper leaves Gittins out here: its horizons were too long for it.
+def _comparison_by_horizon(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
+    # The paper omits Gittins here: these horizons were too long for it.
     return Panel(
         name,
-        "fig2",
         f"$\\Delta = 3/10$, $K = {K}$, $n$ varies",
         "$n$",
         _HORIZONS,
         tuple(_same_problem((*_RIVALS, Gittins()), _horizon_varies(gap(K, 0.3)))),
-        paper_runs,
+        full_runs,
         default_runs,
         right=100_000,
     )
 
 
-def _uniform_by_horizon(name: str, K: int, paper_runs: int, default_runs: int) -> Panel:
+def _uniform_by_horizon(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
     return Panel(
         name,
-        "fig4",
         f"$\\mu_i = -(i - 1) / K$, $K = {K}$, $n$ varies",
         "$n$",
         _HORIZONS,
         tuple(_same_problem(_RIVALS, _horizon_varies(uniform_arms(K)))),
-        paper_runs,
+        full_runs,
         default_runs,
         right=100_000,
     )
@@ -202,7 +199,6 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         _comparison_by_horizon("exp9", 10, 48_000, 1024),
         Panel(
             "exp10",
-            "fig3",
             "$n = K^3$, $K$ varies",
             "$K$",
             _ARMS,
@@ -220,26 +216,40 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         _uniform_by_horizon("exp12", 100, 7_200, 128),
         Panel(
             "psi",
-            "fig-psi",
             r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies",
             r"$\psi$",
             (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
             _same_policy(lambda x: _ocucb(psi=x)),
             100_000,
             24_576,
+            ours=True,
         ),
         Panel(
             "alpha",
-            "fig-alpha",
             r"OCUCB with $\psi = 2$, $n = 10^4$, $\alpha$ varies",
             r"$\alpha$",
             (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
             _same_policy(lambda x: _ocucb(alpha=x)),
             100_000,
             24_576,
+            ours=True,
         ),
     )
     return {panel.name: panel for panel in every}
+
+
+def moss_constant_of(policies: Iterable[str]) -> float:
+    """Return the constant of MOSS among policies, given by name; 2 if MOSS is not among them.
+
+    Examples
+    --------
+    >>> moss_constant_of(["ocucb:alpha=3,psi=2", "moss:constant=4"])
+    4.0
+    """
+    for name in policies:
+        if name.partition(":")[0] == "moss":
+            return parse_policy(name).parameters["constant"]
+    return 2.0
 
 
 FIGURES = {
@@ -248,14 +258,17 @@ FIGURES = {
     "fig2": ("Regret comparison", ("exp1", "exp2", "exp8", "exp9")),
     "fig3": ("Failure of MOSS", ("exp10",)),
     "fig4": ("Uniformly distributed arms", ("exp11", "exp12")),
-    "fig-psi": ("Dependence on ψ, which the paper leaves out", ("psi",)),
-    "fig-alpha": ("Regret, its spread and its tail against α", ("alpha",)),
+    "fig-psi": ("Dependence on ψ (our own figure; the paper omits the data)", ("psi",)),
+    "fig-alpha": (
+        "Regret, its standard deviation and its tail against α (our own figure)",
+        ("alpha",),
+    ),
 }
 TEASER = ("UCB", "OCUCB", "Thompson sampling")
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Return the panels that names of panels and figures stand for; all of them for no names.
+    """Return the panels that the given names of panels and figures select; all if none are given.
 
     Examples
     --------
@@ -271,6 +284,7 @@ def select(names: Iterable[str]) -> list[str]:
             wanted.add(name)
         else:
             raise ValueError(
-                f"the paper has no {name!r}; choose from {', '.join([*FIGURES, *known])}."
+                f"no panel or figure is called {name!r}; choose from "
+                f"{', '.join([*FIGURES, *known])}."
             )
     return [name for name in known if name in wanted or not wanted]

@@ -1,27 +1,24 @@
-"""One progress display for the whole reproduction: panel, policy, rate, time left."""
+"""The progress bar of a whole reproduction: panel, policy, rate, time left."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..progress import duration, progress_bar
-
-if TYPE_CHECKING:
-    from ..scheduler import Job
-    from ..specification import Block
-    from .measure import Task
+from ..scheduler import Job
+from ..specification import Block
 
 
 class Display:
-    """A bar on standard error; its length is the estimated time, not the number of points.
+    """A progress bar on standard error, which measures estimated time rather than points.
 
     Parameters
     ----------
     wanted : bool or None
-        None shows it when standard error is a terminal.
+        None shows it if standard error is a terminal.
     """
 
     def __init__(self, wanted: bool | None = None) -> None:
@@ -41,22 +38,22 @@ class Display:
             self._bar.stop()
 
     def say(self, text: str) -> None:
-        """Show what is being done."""
+        """Show a description of the current step."""
         if self._bar is not None:
             self._bar.update(self._task, description=text)
 
-    def begin(self, tasks: Sequence[Task], a_run: Sequence[float], total: float) -> None:
-        """Start to count, with the estimated seconds of a run of each task, and of all together."""
-        self._tasks, self._a_run, self._total = tasks, a_run, total
+    def begin(self, labels: Sequence[str], a_run: Sequence[float], total: float) -> None:
+        """Start counting: each task's label and estimated seconds per run, and all seconds."""
+        self._labels, self._a_run, self._total = labels, a_run, total
         self._began, self._pulls, self._work = time.monotonic(), 0.0, 0.0
         if self._bar is not None:
             self._bar.update(self._task, total=total, completed=0.0)
 
     def advance(self, number: int, job: Job, block: Block, played: bool) -> None:
-        """Take note of a block of the task with this number; only what is played takes time."""
+        """Record a block of the task with this number; only blocks that are played take time."""
         if self._bar is None:
             return
-        task, runs = self._tasks[number], block.moments.runs
+        runs = block.moments.runs
         if played:
             self._work = min(self._total, self._work + self._a_run[number] * runs)
             self._pulls += float(runs) * job.specification.horizon
@@ -64,7 +61,7 @@ class Display:
         left = spent * (self._total - self._work) / self._work if self._work > 0.0 else 0.0
         self._bar.update(
             self._task,
-            description=f"{task.panel.name}, {task.line.label}",
+            description=self._labels[number],
             completed=self._work,
             rate=f"{self._pulls / max(spent, 1e-3):.1e} pulls/s" if self._pulls else "",
             left=f"{duration(left)} left" if self._pulls else "",

@@ -1,4 +1,4 @@
-"""The whole reproduction: measure, write data, figures, claims and the page into one folder."""
+"""The whole reproduction: measure, then write data, figures, claims and page into one folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import drawing
 from .claims import Finding, judge
 from .measure import Point, RunContext, estimate, measure, tasks_of
 from .page import Report, page
-from .panels import FIGURES, Panel, panels, select
+from .panels import FIGURES, Panel, moss_constant_of, panels, select
 from .progress import Display
 
 _FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N", "mean", "stderr")
@@ -30,7 +30,19 @@ _COLUMNS = (*_FIRST, *_SPREAD, *(f"q{level:g}" for level in QUANTILES), "seed")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a reproduction found and wrote, and a sentence for each file that could not be."""
+    """What a reproduction found and wrote.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        The verdicts on the paper's claims.
+    files : list of Path
+        The files, the page last.
+    full : str
+        How long ``--full`` would take.
+    failures : list of str
+        One sentence for each file that could not be written.
+    """
 
     findings: list[Finding]
     files: list[Path]
@@ -51,60 +63,69 @@ def reproduce(
     progress: bool | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
-    """Measure panels of the paper, draw its figures, check its claims.
+    """Measure the panels of the paper, draw its figures and check its claims.
 
     Parameters
     ----------
     names : list of str
-        Panels and figures ("exp10", "fig2"); everything by default.
+        Panels and figures ("exp10", "fig2"); all of them by default.
     out : path
-        The folder for everything. Finished runs are kept there in ``results.db``: stopped and
-        started again it goes on where it was, and with more runs it adds to them.
+        The folder for everything. Finished runs are kept there in ``results.db``, so that an
+        interrupted reproduction resumes where it stopped, and one with more runs adds to them.
     runs : int, optional
-        Runs for each point, instead of each panel's own default.
+        Runs per point, instead of each panel's own default.
     scale : float, optional
-        Runs as a share of the paper's number in each panel; 1 is the paper's own.
+        Runs per point as a fraction of the paper's number; 1 is the paper's own. For our own
+        panels, a fraction of 100,000.
     seed : int
     moss_constant : float
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
     workers, executor, progress
         As for `simulate`.
     say : callable
-        Told the estimate of the time before it starts.
+        Called with the estimated time before anything is played.
 
     Returns
     -------
     Reproduction
         The findings on the paper's claims, and the files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = reproduce(["psi"], folder, runs=2)
+    ...     done.files[0].name
+    'psi.csv'
     """
     every = panels(moss_constant)
     chosen = [every[name] for name in select(names)]
-    number = {panel.name: _runs(panel, runs, scale) for panel in chosen}
+    runs_of = {panel.name: _runs(panel, runs, scale) for panel in chosen}
     threads = to_workers(workers)
     folder = Path(out)
     make_folder(folder)
-    figures = [name for name, (_, parts) in FIGURES.items() if number.keys() & set(parts)]
+    figures = [name for name, (_, parts) in FIGURES.items() if runs_of.keys() & set(parts)]
     pictures = [f"{name}.{ending}" for name in figures for ending in drawing.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
     check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
-    tasks = tasks_of(chosen, number, seed)
+    tasks = tasks_of(chosen, runs_of, seed)
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
-        means = RunContext(threads, executor, store, display)
-        a_run, missing = estimate(tasks, means)
+        context = RunContext(threads, executor, store, display)
+        a_run, missing = estimate(tasks, context)
         say(
             f"{len(tasks):,} points in {len(chosen)} panels: about "
             f"{duration(missing / threads)} with {threads} workers."
         )
-        display.begin(tasks, a_run, missing)
-        points = list(measure(tasks, means))
+        display.begin([task.label for task in tasks], a_run, missing)
+        points = list(measure(tasks, context))
         display.say("drawing")
         spent = time.monotonic() - began
         failures: list[str] = []
         files = [_write_points(folder, panel.name, points, seed, failures) for panel in chosen]
-        # What an earlier call measured stays on the page.
+        # Panels measured by an earlier call stay on the page.
         for name in every:
-            if name not in number:
+            if name not in runs_of:
                 points += _earlier(folder, name, seed)
         files += _write_figures(folder, every, points, failures)
         findings = judge(points)
@@ -119,30 +140,42 @@ def reproduce(
 
 def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
     if runs is not None and scale is not None:
-        raise ValueError(f"give either runs or scale, got {runs} and {scale:g}.")
+        raise ValueError(f"pass either runs or scale, got both: {runs} and {scale:g}.")
     if runs is not None:
         return to_count(runs, "runs")
     if scale is not None:
         if not 0.0 < scale <= 1e6:
             raise ValueError(f"scale must be greater than 0 and at most 1e6, got {scale:g}.")
-        return max(1, round(scale * panel.paper_runs))
+        return max(1, round(scale * panel.full_runs))
     return panel.default_runs
 
 
 def _full_time(every: dict[str, Panel], points: Sequence[Point], threads: int) -> str:
-    """Say how long the paper's own numbers of runs would take, from the runs that were played."""
+    """Say how long ``--full`` would take, judging by the runs that were played.
+
+    The paper's panels and our own, whose number of runs is our choice, are counted separately.
+    """
     seconds: dict[str, float] = {}
     for one in points:
-        if one.seconds == one.seconds:
-            share = every[one.panel].paper_runs / one.runs
+        if one.seconds == one.seconds:  # not read from the file of an earlier call
+            share = every[one.panel].full_runs / one.runs
             seconds[one.panel] = seconds.get(one.panel, 0.0) + share * one.seconds / threads
-    longest = sorted(seconds, key=lambda name: -seconds[name])[:3]
-    return (
-        f"At the paper's own N these panels take about {duration(sum(seconds.values()))} with "
-        f"{threads} workers; the longest are "
-        + ", ".join(f"{name} ({duration(seconds[name])})" for name in longest)
-        + "."
-    )
+    sentences = []
+    papers = [name for name in seconds if not every[name].ours]
+    if papers:
+        longest = sorted(papers, key=lambda name: -seconds[name])[:3]
+        sentences.append(
+            f"At the paper's own N, these panels take about "
+            f"{duration(sum(seconds[name] for name in papers))} with {threads} workers; the "
+            f"longest are {', '.join(f'{name} ({duration(seconds[name])})' for name in longest)}."
+        )
+    sentences += [
+        f"Our own panel {name} takes about {duration(seconds[name])} at N = "
+        f"{every[name].full_runs:,}."
+        for name in seconds
+        if every[name].ours
+    ]
+    return " ".join(sentences)
 
 
 def _write_points(
@@ -161,17 +194,21 @@ def _write_points(
 
 
 def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
-    """Return the points that an earlier call wrote, if they are all there and of the same seed."""
-    points = _read_points(folder / f"{name}.csv", name, seed)
-    found = [(one.line, one.x) for one in points]
-    for constant in (2.0, 4.0):
-        panel = panels(constant)[name]
-        if found == [(line.label, x) for line in panel.lines for x in panel.xs]:
-            return points
-    return []
+    """Return the points that an earlier call wrote, if they are complete and of the same seed.
+
+    They may have another constant of MOSS, which their names, the legend and the page then state.
+    """
+    points = read_points(folder / f"{name}.csv", name, seed)
+    try:
+        panel = panels(moss_constant_of(one.policy for one in points))[name]
+    except ValueError:  # no such policy: the file is damaged
+        return []
+    expected = [(line.label, x) for line in panel.lines for x in panel.xs]
+    return points if [(one.line, one.x) for one in points] == expected else []
 
 
-def _read_points(path: Path, name: str, seed: int) -> list[Point]:
+def read_points(path: Path, name: str, seed: int) -> list[Point]:
+    """Return the points of a panel's file; none if it is damaged or has another seed."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
@@ -219,11 +256,12 @@ def _write_findings(folder: Path, findings: Sequence[Finding], failures: list[st
         head = ("claim", "sentence", "verdict", "statistic", "where", "value", "stderr")
         writer.writerow((*head, "side", "threshold", "verdict_of_statistic"))
         for one in findings:
-            said = (one.claim.number, one.claim.sentence, one.verdict)
-            for test in one.tests:
-                number = (test.number.where, test.number.value, test.number.error)
-                side = "below" if test.below else "above"
-                writer.writerow((*said, test.words, *number, side, test.threshold, test.verdict))
-            if not one.tests:
-                writer.writerow((*said, *[""] * 7))
+            claim = (one.claim.number, one.claim.sentence, one.verdict)
+            for criterion in one.criteria:
+                worst = criterion.worst
+                side = "below" if criterion.below else "above"
+                found = (criterion.statistic, worst.where, worst.value, worst.error)
+                writer.writerow((*claim, *found, side, criterion.threshold, criterion.verdict))
+            if not one.criteria:
+                writer.writerow((*claim, *[""] * 7))
     return path

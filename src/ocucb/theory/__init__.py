@@ -1,13 +1,14 @@
-"""Theory that can be computed: what is promised, what is impossible, and the proof's own numbers.
+"""Computable theory: upper and lower bounds, and the constants and quantities of the proof.
 
 =====================  ==========================================================================
-`_quantities`          log⁺, gaps, H and H_i; what a `Bound` is
+`_quantities`          log⁺, gaps, H and H_i; `Bound`
 `_upper`               upper bounds: OCUCB, AOCUCB, UCB, MOSS, improved UCB
-`_lower`               lower bounds, and the families of problems they speak about
+`_lower`               lower bounds, and the families of problems they cover
 `_constants`           c_γ, c_1 … c_11, C_1(α, ψ), C_2(α, ψ), checked and minimised
 `_proof`               δ_T, u_Δ, δ_Δ, k*, δ̃_Δ and β of the proof of theorem 1
 `_counterexample`      section 2.1: where the conjectured bound fails
-`_report`              all bounds of one problem, with measured regret beside them
+`_report`              all bounds for one problem, with measured regret beside them
+`_figures`             the pictures of the last two
 =====================  ==========================================================================
 
 >>> from ocucb import theory

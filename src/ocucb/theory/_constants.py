@@ -1,14 +1,14 @@
 """The constants of the proof of theorems 1 and 2: c_γ, c_1 … c_11, C_1(α, ψ) and C_2(α, ψ).
 
 The paper leaves C_1 and C_2 unspecified. Here they are numbers: every constraint of its appendix
-"Constants and Constraints" is checked, with the slips of that page mended as docs/theory.md
-explains. The free choices are γ (the ratio of the peeling argument), κ (what the paper's constraint
-on c_2 calls 1), c_3 and c_10; `constants` minimises over those that are not given, and
-`best_constants` over α and ψ as well.
+"Constants and Constraints" is checked, with the slips in that appendix repaired as docs/theory.md
+explains. The free choices are γ (the ratio of the peeling argument), κ (1 in the paper's constraint
+on c_2), c_3 and c_10; `constants` minimises over those that are not given, and `best_constants`
+over α and ψ as well.
 
-Two versions of the proof are kept. ``tight=False`` is the paper's, with its mistakes repaired and
-nothing else changed. ``tight=True`` takes the same steps but does not round so generously on the
-way, which makes C_1 smaller by fifteen orders of magnitude at α = 3, ψ = 2.
+There are two versions of the proof. ``tight=False`` is the paper's, with its mistakes repaired and
+nothing else changed. ``tight=True`` takes the same steps with less generous rounding, which makes
+C_1 smaller by fifteen orders of magnitude at α = 3, ψ = 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ._quantities import Floats
+from .._types import Floats
 
 # Conditions (C3) and (C4) of the failure event, and its probability as a multiple of δ̃_Δ.
 # The paper: 67 in lem:uniform2, 1 + 24 + 13 from lem:beta_one, lem:uniform1 and lem:uniform2.
@@ -38,7 +38,7 @@ _WORST_CASE = 1.0 + 3.0 / math.e**2
 
 @dataclass(frozen=True)
 class Constraint:
-    """One line of the appendix: its label, what it says, and whether these constants satisfy it."""
+    """One constraint: its label, its statement, and whether the constants satisfy it."""
 
     label: str
     statement: str
@@ -47,7 +47,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Constants:
-    """Constants for which the proof of theorems 1 and 2 goes through.
+    """A set of constants with which the proof of theorems 1 and 2 works.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Constants:
     c_gamma, c1, c2, c4, c5, c6, c7, c8, c9 : float
         The others, named as in the paper.
     tight : bool
-        Which version of the proof.
+        The version of the proof.
     """
 
     alpha: float
@@ -79,15 +79,15 @@ class Constants:
     c10: float
 
     def c11(self, best_arms: int = 1) -> float:
-        """Return the constant of lem:expect; best arms count like the first one, each on its own.
+        """Return the constant of lem:expect, in which each best arm counts as arm 1 does.
 
-        It carries the probability of the failure event, which the paper's own c_11 forgets.
+        It includes the probability of the failure event, which the paper's own c_11 omits.
         """
         each_best, each_other = self._integrals()
         return _FAILURE[self.tight] * self.c5 * (best_arms * each_best + each_other)
 
     def _integrals(self) -> tuple[float, float]:
-        """Return what a best arm and any other arm contribute to lem:expect."""
+        """Return the contributions of a best arm and of any other arm to lem:expect."""
         c8, log_c8 = self.c8, math.log(self.c8)
         if not self.tight:
             return 2 * c8 * (1 + log_c8) + 3 * c8 * log_c8, 5.0
@@ -97,26 +97,26 @@ class Constants:
 
     @property
     def log_factor(self) -> float:
-        """What lem:delta3 loses: log(c_10 / δ_i) is at most this times log⁺(n / H_i)."""
+        """The loss in lem:delta3: log(c_10 / δ_i) is at most this times log⁺(n / H_i)."""
         return 1 + math.log(self.c10) + max(0.0, -math.log(self.c6 * self._least_u))
 
     @property
     def _least_u(self) -> float:
-        """No u_Δ is smaller than this over Δ²."""
+        """Every u_Δ is at least this over Δ²."""
         return self.c9 * math.log(2 * self.c10)
 
     def pulls(self, times: int) -> float:
-        """Return what (C4) makes of Σ Δ_i ⌈β_i u_i⌉ over Σ Δ_i u_i; docs/theory.md, slip 2."""
+        """Bound Σ Δ_i ⌈β_i u_i⌉ over Σ Δ_i u_i by (C4), as slip 2 in docs/theory.md explains."""
         return 1 + 2 * times * _SPREAD[self.tight]
 
     def C1(self, best_arms: int = 1) -> float:
-        """Return C_1(α, ψ): regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
+        """Return C_1(α, ψ): the regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
         lost = self.c8 * self.c11(best_arms)
         return self.c9 * self.log_factor * (self.pulls(1 + best_arms) + lost)
 
     @property
     def C2(self) -> float:
-        """C_2(α, ψ): regret is at most C_2 sqrt(nK) on every problem."""
+        """C_2(α, ψ): the regret is at most C_2 sqrt(nK) on every problem."""
         each_best, each_other = self._integrals()
         each = max(each_best, each_other) if self.tight else each_best + each_other
         lost = self.c8 * _FAILURE[self.tight] * self.c5 * each
@@ -124,11 +124,11 @@ class Constants:
 
     @property
     def largest_gap(self) -> float:
-        """The proof needs u_i >= 2, which holds for gaps up to this many sigmas."""
+        """The largest gap, in units of sigma, for which u_i >= 2, as the proof requires."""
         return math.sqrt(self._least_u / 2)
 
     def constraints(self) -> list[Constraint]:
-        """Check every constraint of the appendix, and those that the proof uses without a label.
+        """Check every constraint of the appendix, and those that the proof uses unlisted.
 
         Examples
         --------
@@ -138,8 +138,8 @@ class Constants:
         c, a, g, k = self, self.alpha, self.gamma, self.kappa
 
         def root(factor: float, inside: float) -> Floats:
-            # u_Δ and δ_Δ enter as log(x / δ) / log(c_10 / δ), which is monotone in δ: δ = 1/2 and
-            # the limit δ → 0 decide.
+            # u_Δ and δ_Δ enter as log(x / δ) / log(c_10 / δ), which is monotone in δ, so it is
+            # enough to check δ = 1/2 and the limit δ → 0.
             ends = np.array([math.log(2 * inside) / math.log(2 * c.c10), 1.0])
             ratio: Floats = np.sqrt(factor / c.c9 * ends)
             return ratio
@@ -199,10 +199,10 @@ def _at_least(value: float, least: float) -> bool:
 
 
 def _slack(c4: float, tight: bool) -> float:
-    """Return what lem:opt1 (h) asks of κ sqrt(c_1/u log(1/δ)), over Δ.
+    """Return the least κ sqrt(c_1/u log(1/δ)) that lem:opt1 (h) allows, over Δ.
 
-    It must exceed Δ_i + 2 c_4 Δ̃. The paper splits it in halves, for 4 c_4; split in the right
-    proportion it is 1 + 2 c_4.
+    It must exceed Δ_i + 2 c_4 Δ̃. The paper splits it in halves, which gives 4 c_4; splitting it in
+    the right proportion gives 1 + 2 c_4.
     """
     return 1 + 2 * c4 if tight else 4 * c4
 
@@ -218,10 +218,10 @@ def c_gamma(gamma: float) -> float:
     """
     if not gamma > 1:
         raise ValueError(f"gamma must be greater than 1, got {gamma:g}.")
-    if gamma < 1.001:  # very many terms: their integral, as Euler and Maclaurin correct it
+    if gamma < 1.001:  # very many terms: their integral with the Euler-Maclaurin correction
         step = math.log(gamma)
         return 8 * _EXP1 / step + 2 + step * math.log(2) / 3
-    terms = math.ceil(math.log(1100) / math.log(gamma)) + 1  # beyond, a term is 0 in floating point
+    terms = math.ceil(math.log(1100) / math.log(gamma)) + 1  # later terms are 0 in floating point
     return float(np.sum(2.0 ** (3.0 - gamma ** np.arange(terms))))
 
 
@@ -234,11 +234,11 @@ def _derive(
     c3: float | None,
     tight: bool,
 ) -> Constants | None:
-    """Work the constants out from the free ones, or return None if there are none.
+    """Derive the constants from the free ones, or return None if no such constants exist.
 
     c_9 must be large enough for c_7 (Const14), which grows with c_1, which grows with c_9; c_3 is
-    as large as c_1 asks (Const11). C_1 and C_2 grow with all of them, so each is taken as small as
-    it may be, unless c_3 is given.
+    as large as c_1 requires (Const11). C_1 and C_2 grow with all of them, so each is as small as
+    possible, unless c_3 is given.
     """
     slack = math.sqrt(alpha) - math.sqrt(2 * gamma) - kappa
     if not (slack > 0 and kappa > 0):
@@ -252,7 +252,7 @@ def _derive(
 
     asked = (_slack(c4, tight) / kappa) ** 2 * math.log(2 * c10) / math.log(2) * _STRICTLY**2
     c9 = 32 * gamma * c2 * over(c2)
-    for _ in range(200):  # c_9 enters what is asked of it in a logarithm: this converges quickly
+    for _ in range(200):  # the requirement on c_9 depends on log c_9, so this converges quickly
         c1 = asked * c9
         least = math.sqrt(2 * gamma * asked * over(c1)) / c4
         third = least if c3 is None else c3
@@ -296,7 +296,7 @@ def _check_parameters(alpha: float, psi: float) -> None:
         raise ValueError(f"psi must be at least 2 for theorems 1 and 2, got {psi:g}.")
     if not (2.0001 <= alpha <= 1e12 and psi <= 1e250):
         raise ValueError(
-            "the constants are computed for alpha from 2.0001 to 1e12 and psi up to 1e250, got "
+            "the constants can be computed for alpha from 2.0001 to 1e12 and psi up to 1e250, got "
             f"alpha={alpha!r} and psi={psi:g}."
         )
 
@@ -324,15 +324,15 @@ def constants(
     Parameters
     ----------
     alpha, psi : float
-        The parameters of OCUCB; the theorems ask for alpha > 2 and psi >= 2. Floating point allows
-        alpha from 2.0001 to 1e12 and psi up to 1e250.
+        The parameters of OCUCB; the theorems require alpha > 2 and psi >= 2. Floating point
+        allows alpha from 2.0001 to 1e12 and psi up to 1e250.
     gamma, kappa, c3, c10 : float, optional
         Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 large
-        enough, and c10 > e²/2. Those that are not given are chosen such that `goal` is smallest.
+        enough, and c10 > e²/2. Those that are not given minimise `goal`.
     tight : bool
-        False for the paper's proof with only its mistakes repaired.
+        False for the paper's proof with its mistakes repaired and nothing else changed.
     goal : {"C1", "C2"}
-        What is minimised.
+        The constant to minimise.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def constants(
     if found is None:
         raise ValueError(
             f"no constants satisfy the constraints with gamma={gamma}, kappa={kappa}, c3={c3}, "
-            f"c10={c10} at alpha={alpha:g}; leave out c3, or the others."
+            f"c10={c10} at alpha={alpha:g}; omit c3, or the others."
         )
     return found
 
@@ -411,7 +411,7 @@ def _c10(x: float) -> float:
 def _minimised(
     at: Callable[[Floats], Constants | None], start: list[float], goal: str
 ) -> Constants | None:
-    """Search a coarse grid, then with Nelder and Mead's simplex until it stays where it is."""
+    """Search a coarse grid, then run the Nelder-Mead simplex until it no longer improves."""
     from scipy.optimize import minimize
 
     def height(x: Floats) -> float:

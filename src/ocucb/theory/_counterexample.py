@@ -1,8 +1,8 @@
-"""Section 2.1: the conjectured bound Σ (1/Δ_i) log⁺(n/H), and the problem on which it fails.
+"""Section 2.1: the conjectured bound Σ (1/Δ_i) log⁺(n/H), and a problem on which it fails.
 
-Means 1/2, 1/2 - 1/K and 0, …, 0, with n = K². One barely suboptimal arm makes H larger than n, so
-the conjecture says that regret is of order K. But a policy with so little regret pulls one of the
-bad arms so seldom that it would not notice if that arm were the best one.
+The means are 1/2, 1/2 - 1/K and 0, …, 0, and n = K². One barely suboptimal arm makes H larger than
+n, so the conjecture says that the regret is of order K. But a policy with so little regret pulls
+one of the bad arms so rarely that it would not notice if that arm were the best.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from .._text import to_count
 from ..problems import Numbers, conjecture
-from ._quantities import complexity, setting
+from ._quantities import complexity, instance
 from ._upper import ocucb_sum
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
     >>> conjectured(conjecture(K=100).means, 10_000)  # K + 2 (K - 2): n/H is below 1
     296.0
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     if not problem.suboptimal.size:
         return 0.0
     log = max(1.0, math.log(problem.horizon / complexity(means, sigma)))
@@ -40,11 +40,11 @@ def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
 
 
 def necessary(K: int, elsewhere: float) -> float:
-    """Return the least regret on `conjecture(K)` of a policy with regret `elsewhere` on μ'.
+    """Return the least regret on `conjecture(K)` of a policy whose regret on μ' is `elsewhere`.
 
     μ' raises one arm of mean 0 to 1. If x is the regret on μ, some such arm has
-    E[T_i] <= 2x/(K-2), and telling the two apart takes x + elsewhere >= K²/8 exp(-x/(K-2)). The
-    paper has K²/4: it forgets that the gaps are 1/2.
+    E[T_i] <= 2x/(K-2), and telling the two problems apart requires
+    x + elsewhere >= K²/8 exp(-x/(K-2)). The paper has K²/4: it forgets that the gaps are 1/2.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def necessary(K: int, elsewhere: float) -> float:
 
     K = to_count(K, "K", 3)
     if not 0 <= elsewhere < math.inf:
-        raise ValueError(f"elsewhere must be a regret, at least 0, got {elsewhere:g}.")
+        raise ValueError(f"elsewhere must be a finite regret of at least 0, got {elsewhere:g}.")
 
     def missing(x: float) -> float:
         return K**2 / 8 * math.exp(-x / (K - 2)) - x - elsewhere
@@ -71,14 +71,14 @@ def counterexample(
     policies: Sequence[Any] = ("ocucb", "ucb", "moss"),
     workers: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row for each K: what was conjectured, what theorem 1 says, what is measured.
+    """Return one row per K: what was conjectured, what theorem 1 says, what is measured.
 
     Parameters
     ----------
     K : list of int
-        Numbers of arms, at least 3 each.
+        Numbers of arms, each at least 3.
     runs : int
-        Runs of each policy.
+        Runs per policy.
     rng, policies, workers
         As in `ocucb.simulate`.
 
@@ -86,7 +86,7 @@ def counterexample(
     -------
     list of dict
         ``K``, ``horizon``, ``conjectured`` and ``theorem1`` (orders, not bounds), ``necessary``
-        (what a policy must pay whose regret on μ' is at most theorem 1's order with the constant
+        (the least regret of a policy whose regret on μ' is at most theorem 1's order with constant
         1), and ``measured``: the result of each policy.
 
     Examples
@@ -116,8 +116,8 @@ def _known(K: int) -> dict[str, Any]:
         "K": problem.arms,
         "horizon": n,
         "conjectured": conjectured(problem.means, n),
-        "theorem1": ocucb_sum(setting(problem.means, n)),
-        "necessary": necessary(problem.arms, ocucb_sum(setting(raised, n))),
+        "theorem1": ocucb_sum(instance(problem.means, n)),
+        "necessary": necessary(problem.arms, ocucb_sum(instance(raised, n))),
         "measured": [],
     }
 
@@ -125,17 +125,17 @@ def _known(K: int) -> dict[str, Any]:
 def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Figure:
     """Draw the rows of `counterexample`: regret over K against K.
 
-    What needs no simulation is drawn for 300 times as many arms, where the conjectured order, with
-    the constant 1, falls below what is necessary.
+    Whatever needs no simulation is drawn up to 300 times as many arms, where the conjectured order,
+    with constant 1, falls below what is necessary.
 
     Examples
     --------
     >>> figure = plot_counterexample(counterexample([10, 20], runs=5, rng=1))
     """
-    from ..figures import conjecture_fails
+    from ._figures import conjecture_fails
 
     if not rows:
-        raise ValueError("there must be at least one row to draw, got none.")
+        raise ValueError("rows must contain at least one row to draw, got none.")
     arms = [row["K"] for row in rows]
     between = {round(float(K)) for K in np.geomspace(min(arms), 300 * max(arms), 60)}
     known = [_known(K) for K in between - set(arms)]

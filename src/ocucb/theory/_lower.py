@@ -1,8 +1,8 @@
-"""What is impossible: lower bounds on regret.
+"""Lower bounds on regret: what no policy can achieve.
 
-No lower bound can be about one problem and every policy, since playing the best arm blindly is a
-policy. Each of these speaks either about the worst of a family of problems, or about policies that
-also do well elsewhere.
+No lower bound can cover one problem and every policy, because always playing the best arm is a
+policy too. Each of these bounds covers either the worst of a family of problems, or policies that
+also do well on other problems.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Callable
 import numpy as np
 
 from .._text import to_count
+from .._types import Floats
 from ..problems import Numbers, gaussian
-from ._quantities import Bound, Floats, complexities_of, in_range, setting
+from ._quantities import Bound, complexities_of, in_range, instance
 from ._upper import BOOK, PAPER
 
 
 def balanced_family(K: int, gap: float) -> Floats:
-    """Return the K mean vectors of thm:lower, one in each row.
+    """Return the K mean vectors of thm:lower, one per row.
 
     Arm 1 has mean Δ; in row i > 1 arm i has 2Δ; all others have 0.
 
@@ -39,8 +40,8 @@ def balanced_family(K: int, gap: float) -> Floats:
 def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
     """Return thm:lower: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
 
-    The paper has c = 1/4. Its proof leaves out the factor 1/2 of Tsybakov's lemma 2.6; with it
-    c = 1/8 remains, and 1/4 for n >= 75 H (docs/theory.md).
+    The paper has c = 1/4. Its proof omits the factor 1/2 of Tsybakov's lemma 2.6; with that
+    factor c = 1/8, and 1/4 for n >= 75 H (docs/theory.md).
 
     Examples
     --------
@@ -50,13 +51,13 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
     0.5756
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
-    sigma = setting([0.0], n, sigma).sigma
+    sigma = instance([0.0], n, sigma).sigma
     scaled = in_range(in_range(gap, "gap") / sigma, "a gap over sigma")
     H = (K - 1) / scaled**2
     if n / H < math.e:
         raise ValueError(
             f"thm:lower needs H = (K-1) sigma²/gap² <= n/e, got H = {H:.4g} and n/e = "
-            f"{n / math.e:.4g}; a larger horizon or gap does."
+            f"{n / math.e:.4g}; use a larger horizon or gap."
         )
     constant = 1 / 4 if n / H >= 75 else 1 / 8
     return Bound(
@@ -65,13 +66,14 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
         "bound",
         sigma * constant * (K - 1) / scaled * math.log(n / H),
         "one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
-        "Gaussian rewards, H <= n/e; constant 1/8, and 1/4 for n >= 75 H",
+        "H <= n/e; constant 1/8, and 1/4 for n >= 75 H",
         f"{PAPER}, theorem on lower bounds, constant repaired",
+        rewards="gaussian",
     )
 
 
 def unbalanced_family(means: Numbers) -> Floats:
-    """Return the mean vectors μ^i of the paper's last lower bound: row i has 2Δ_i added to arm i.
+    """Return the mean vectors μ^i of the paper's last lower bound: row i adds 2Δ_i to arm i.
 
     Examples
     --------
@@ -87,8 +89,8 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     """Return the shape of the lower bound for an arbitrary mean vector, on `unbalanced_family`.
 
     For one i, regret is of order Σ_{j≠i} log(n / (log(K) H_ij)) / (Δ_j + Δ_i) with
-    H_ij = Σ_{k≠i} min((Δ_k + Δ_i)^-2, (Δ_j + Δ_i)^-2). Which i is not known, so this is the
-    smallest.
+    H_ij = Σ_{k≠i} min((Δ_k + Δ_i)^-2, (Δ_j + Δ_i)^-2). The theorem does not
+    say which i, so this is the smallest.
 
     Examples
     --------
@@ -96,12 +98,12 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     >>> round(shape.value, 4)  # i = 2 or 3: 1/0.5 log(1000/(5 log 3)) + log(1000/(2 log 3))
     16.5291
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     K, gaps = problem.arms, problem.gaps
     if K < 2 or problem.best_arms > 1:
         raise ValueError(
-            f"the unbalanced lower bound needs one best arm among at least 2, got "
-            f"{problem.best_arms} among {K}."
+            "the unbalanced lower bound needs at least 2 arms and one best arm, got "
+            f"{K} and {problem.best_arms}."
         )
     values = []
     for i in np.unique(gaps, return_index=True)[1]:  # equal gaps, equal sums
@@ -111,7 +113,7 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
         if logs.min() <= 0:
             raise ValueError(
                 f"the unbalanced lower bound needs n > log(K) H_ij = {math.log(K) * H.max():.4g}, "
-                f"got n = {problem.horizon}; a larger horizon does."
+                f"got n = {problem.horizon}; use a larger horizon."
             )
         values.append(float((logs / others).sum()))
     return Bound(
@@ -119,21 +121,22 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
         "lower",
         "shape",
         sigma * min(values),
-        "one of the family where an arm's mean is raised by twice its gap",
-        "Gaussian rewards, one best arm, every logarithm positive",
+        "one of the family in which one arm's mean is raised by twice its gap",
+        "one best arm, every logarithm positive",
         f"{PAPER}, unbalanced reward vector (proof omitted there)",
+        rewards="gaussian",
     )
 
 
 def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return Lai and Robbins' Σ 2σ²/Δ_i log n, which regret approaches or exceeds as n → ∞.
+    """Return Lai and Robbins' Σ 2σ²/Δ_i log n, which regret reaches or exceeds as n → ∞.
 
     Examples
     --------
     >>> round(lai_robbins([0.0, -0.5], 1000).value, 4)  # 4 log(1000)
     27.631
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = 2 * math.log(problem.horizon) * float((1 / problem.suboptimal).sum())
     return Bound(
         "consistent policies",
@@ -141,8 +144,9 @@ def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "limit",
         sigma * value,
         "this problem, n → ∞",
-        "Gaussian rewards, regret o(n^a) on every problem for every a > 0",
+        "regret o(n^a) on every problem for every a > 0",
         "Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules",
+        rewards="gaussian",
     )
 
 
@@ -155,7 +159,7 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
     1.0
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
-    sigma = setting([0.0], n, sigma).sigma
+    sigma = instance([0.0], n, sigma).sigma
     if n < K - 1:
         raise ValueError(f"the worst-case lower bound needs n >= K - 1 = {K - 1}, got n = {n}.")
     return Bound(
@@ -164,8 +168,9 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
         "bound",
         sigma * math.sqrt((K - 1) * n) / 27,
         "the worst problem with K arms and means within sigma",
-        "Gaussian rewards, n >= K - 1",
+        "n >= K - 1",
         f"{BOOK}, theorem 15.2",
+        rewards="gaussian",
     )
 
 
@@ -175,17 +180,17 @@ def promise_lower_bound(
     horizon: float,
     sigma: float = 1.0,
 ) -> Bound:
-    """Return what a policy must pay here because it promises little regret elsewhere.
+    """Return the regret a policy must suffer here because it promises little regret elsewhere.
 
-    Raise arm i to μ_1 + εΔ_i. A policy that keeps its upper bound B there and here must find out
-    which of the two it faces, so E[T_i] >= 2/((1+ε)²Δ_i²) log(n min(1, ε) Δ_i / (4 (B + B_i))).
-    For each arm the best ε is taken among those for which the raised problem still meets the
-    conditions of B; arms for which no logarithm is positive count nothing.
+    Raise arm i to μ_1 + εΔ_i. A policy that keeps its upper bound B both there and here must find
+    out which of the two it faces, so E[T_i] >= 2/((1+ε)²Δ_i²) log(n min(1, ε) Δ_i / (4 (B + B_i))).
+    Each arm uses the best ε among those for which the raised problem still meets the conditions of
+    B; arms for which no logarithm is positive contribute nothing.
 
     Parameters
     ----------
     promise : function
-        An upper bound such as `ucb_bound`: of means, horizon and sigma.
+        An upper bound such as `ucb_bound`, called with means, horizon and sigma.
     means, horizon, sigma
         The problem.
 
@@ -198,10 +203,13 @@ def promise_lower_bound(
     problem = gaussian(means, sigma)
     here = promise(means, horizon, sigma)
     if here.kind != "bound" or here.side != "upper":
-        raise ValueError(f"the promise must be an upper bound with its constant, got {here.kind}.")
+        raise ValueError(
+            "promise must return an upper bound with an explicit constant, got one of side "
+            f"{here.side!r} and kind {here.kind!r}."
+        )
     n, total = to_count(horizon, "horizon"), 0.0
     top = float(problem.means.max())
-    # Arms with equal gaps pay the same.
+    # Arms with equal gaps contribute equally.
     for width, i, arms in zip(*np.unique(problem.gaps, True, return_counts=True), strict=True):
         if width == 0:
             continue
@@ -220,11 +228,12 @@ def promise_lower_bound(
             best = max(best, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
         total += float(arms * width * best)
     return Bound(
-        here.name,
+        here.policy,
         "lower",
         "bound",
         total,
         "this problem",
-        f"Gaussian rewards, and the policy keeps its upper bound ({here.source})",
+        f"the policy keeps its upper bound ({here.source})",
         f"{BOOK}, proof of theorem 16.4",
+        rewards="gaussian",
     )

@@ -1,10 +1,10 @@
 """The quantities of the proof of theorem 1: δ_T, u_Δ, δ_Δ, k*, δ̃_Δ and β_{i,Δ}.
 
-δ_T depends on every u_i and u_Δ on δ at u_Δ, so they define each other; the paper says that they
-must be extracted by staring at the relations. This is what one sees: u_Δ falls as Δ grows, so the
-arm with the largest gap has the smallest u, and in δ at that point every arm counts with
+δ_T depends on every u_i, and u_Δ on δ at u_Δ, so they define each other; the paper says that they
+must be extracted by staring at the relations. What one sees is this. u_Δ falls as Δ grows, so the
+arm with the largest gap has the smallest u, and in δ at that point every arm contributes
 min(u_j, u) = u. That is one equation in one unknown, whose left side rises and whose right side
-falls. The arm with the next gap then needs only the u that are already known, and so on.
+falls. The arm with the next smaller gap then needs only those u that are already known, and so on.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from functools import cached_property
 
 import numpy as np
 
+from .._types import Floats
 from ..problems import Numbers
 from ._constants import Constants, c_gamma
-from ._quantities import Floats, Instance, in_range, log_plus, setting
+from ._quantities import Instance, in_range, instance, log_plus
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """The proof's quantities on one problem, in units of sigma; `proof` makes one.
+    """The proof's quantities for one problem, in units of sigma, as `proof` returns them.
 
     The lemmas about them hold for any c_6 > 0, c_9 >= e², c_10 >= e/2 and γ > 1, whether or not
     these belong to a complete set of constants.
@@ -36,11 +37,11 @@ class Proof:
 
     @cached_property
     def u(self) -> Floats:
-        """u_i of each arm in the order of increasing gaps; infinite for best arms."""
+        """u_i of each arm, in order of increasing gaps; infinite for best arms."""
         found = np.full(self.problem.arms, np.inf)
         for i in range(self.problem.arms - 1, self.problem.best_arms - 1, -1):
-            # Arms before i are not known yet. Infinity in their place does no harm: theirs is at
-            # least u_i, and counts as u_i.
+            # u is not known yet for arms before i. Infinity does no harm in its place: it is at
+            # least u_i, so it counts as u_i.
             found[i] = self._solve(float(self.problem.gaps[i]), found)
         return found
 
@@ -92,9 +93,10 @@ class Proof:
         return c5 / self.problem.horizon * total
 
     def beta(self, means: Floats, gap: float) -> Floats:
-        """Return β_{i,Δ} of arms whose mean over the first t rewards is off by means[..., t-1].
+        """Return β_{i,Δ} of arms whose mean of the first t rewards is off by means[..., t-1].
 
-        The smallest β >= 1 with ``|mean| <= sqrt(2γβ/t log(1/δ_t)) + sqrt(2) γ Δ`` for all t.
+        This is the smallest β >= 1 such that, for all t,
+        ``|mean| <= sqrt(2γβ/t log(1/δ_t)) + sqrt(2) γ Δ``.
         """
         t = np.arange(1, means.shape[-1] + 1)
         sums = np.minimum.outer(t.astype(float), self.u).sum(axis=1)
@@ -116,16 +118,16 @@ def proof(
     c9: float = 50.0,
     c10: float = 10.0,
 ) -> Proof:
-    """Return the quantities of the proof on a problem.
+    """Return the quantities of the proof for a problem.
 
     Parameters
     ----------
     means, horizon, sigma
         The problem.
     given : Constants, optional
-        Take γ, c_6, c_9 and c_10 from here.
+        Where to take γ, c_6, c_9 and c_10 from.
     gamma, c6, c9, c10 : float
-        Used if `given` is not. The defaults are of a size with which δ_T is not always 1/2.
+        Used without `given`. The defaults are such that δ_T is not always 1/2.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def proof(
     >>> bool(abs(u - 50 * math.log(10 / delta)) < 1e-6)
     True
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     if given is not None:
         return Proof(problem, given.gamma, given.c6, given.c9, given.c10)
     finite = all(map(math.isfinite, (gamma, c6, c9, c10)))

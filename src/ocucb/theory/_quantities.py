@@ -1,7 +1,7 @@
-"""What the theorems are stated in: log⁺, gaps, H and H_i, and what a bound is.
+"""The quantities in which the theorems are stated: log⁺, gaps, H and H_i; and what a bound is.
 
-Everything is measured in units of sigma: with noise that is sigma-subgaussian a gap Δ counts as
-Δ / sigma, and regret is sigma times what the formulae give.
+Everything is measured in units of sigma: with sigma-subgaussian noise, a gap Δ counts as Δ / sigma,
+and the regret is sigma times the value of the formula.
 """
 
 from __future__ import annotations
@@ -14,44 +14,57 @@ import numpy as np
 import numpy.typing as npt
 
 from .._text import to_count
-from ..problems import Numbers, gaussian
-
-Floats = npt.NDArray[np.float64]
+from .._types import Floats
+from ..problems import Numbers, Problem, gaussian
 
 Kind = Literal["bound", "shape", "limit"]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A statement about regret, with its number.
+    """A statement about regret, with its value.
 
     Attributes
     ----------
-    name : str
-        Whose regret it is about: a policy as `ocucb.simulate` knows it, or a class of policies.
+    policy : str
+        Whose regret it bounds: a policy as `ocucb.simulate` knows it, or a class of policies.
     side : {"upper", "lower"}
         Regret is at most, or at least, `value`.
     kind : {"bound", "shape", "limit"}
         A bound holds as it stands. A shape is known only up to a constant factor: its value is
-        what the formula gives with that factor set to 1, and is never drawn as a bound. A limit
-        holds for n → ∞ only.
+        the formula with that factor set to 1, and is never drawn as a bound. A limit holds only
+        as n → ∞.
     value : float
         In units of regret.
     about : str
-        The problems it speaks about: this one, the worst one, one of a family.
+        The problems it covers: this one, the worst one, one of a family.
     condition : str
-        What it needs, which has been checked.
+        What else it requires; this has been checked.
     source : str
         Where it is proved.
+    rewards : str
+        The rewards it is proved for: "subgaussian" for all sigma-subgaussian ones, or the name of
+        one kind, such as "gaussian".
     """
 
-    name: str
+    policy: str
     side: Literal["upper", "lower"]
     kind: Kind
     value: float
     about: str
     condition: str
     source: str
+    rewards: str = "subgaussian"
+
+    def covers(self, problem: Problem) -> bool:
+        """Tell whether it is proved for the kind of reward that a problem has."""
+        return self.rewards == "subgaussian" or problem.rewards.brownian
+
+    @property
+    def needs(self) -> str:
+        """What it requires, in words: the rewards, then the other conditions."""
+        kind = "sigma-subgaussian" if self.rewards == "subgaussian" else self.rewards.capitalize()
+        return f"{kind} rewards, {self.condition}" if self.condition else f"{kind} rewards"
 
 
 @dataclass(frozen=True)
@@ -83,11 +96,11 @@ class Instance:
         return float(self.gaps.sum()) if self.gaps[-1] > 1 else 0.0
 
 
-def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
-    """Check means, horizon and sigma; every bound starts here."""
+def instance(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
+    """Check means, horizon and sigma, and return them in units of sigma."""
     problem = gaussian(means, sigma)
     if np.ptp(problem.scales) > 0:
-        raise ValueError("sigma must be one number for all arms: the bounds know no other.")
+        raise ValueError("sigma must be one number for all arms: the bounds cover no other case.")
     scaled = np.sort(problem.gaps) / in_range(problem.sigma, "sigma")
     for end in scaled[scaled > 0][[0, -1]] if scaled.any() else ():
         in_range(float(end), "a gap over sigma")
@@ -95,13 +108,13 @@ def setting(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
 
 
 def in_range(value: float, name: str) -> float:
-    """Return a positive number, or refuse one whose square leaves the floating-point numbers."""
+    """Return a positive number, or refuse one whose square would overflow or underflow."""
     if not value > 0:
         raise ValueError(f"{name} must be a number greater than 0, got {value:g}.")
     if not 1e-100 <= value <= 1e100:
         raise ValueError(
             f"{name} must lie between 1e-100 and 1e100, got {value:g}; change the units, or make "
-            "such means equal."
+            "means equal that are this close."
         )
     return value
 
@@ -116,13 +129,13 @@ def log_plus(x: npt.ArrayLike) -> Floats:
     """
     values = np.asarray(x, dtype=np.float64)
     for value in values[~(values >= 0)].flat:
-        raise ValueError(f"log_plus is defined for numbers from 0 on, got {value:g}.")
+        raise ValueError(f"log_plus is defined for numbers of at least 0, got {value:g}.")
     logs: Floats = np.log(np.maximum(values, math.e))
     return logs
 
 
 def gaps(means: Numbers) -> Floats:
-    """Return Δ_i = max_j μ_j - μ_i, in the order of the arms.
+    """Return Δ_i = max_j μ_j - μ_i for every arm, in order.
 
     Examples
     --------
@@ -140,26 +153,26 @@ def complexity(means: Numbers, sigma: float = 1.0) -> float:
     >>> round(complexity([0.0, -0.1, -0.5]), 9)  # 1/0.01 + 1/0.25
     104.0
     """
-    positive = setting(means, 1, sigma).suboptimal
+    positive = instance(means, 1, sigma).suboptimal
     return float((positive**-2).sum())
 
 
 def complexities(means: Numbers, sigma: float = 1.0) -> Floats:
-    """Return H_i = Σ_j min(σ²/Δ_i², σ²/Δ_j²) of every arm (theorem 1), in the order of the arms.
+    """Return H_i = Σ_j min(σ²/Δ_i², σ²/Δ_j²) of theorem 1 for every arm, in order.
 
-    The sum includes the best arms, each of which adds σ²/Δ_i². The best arms' own H_i is infinite.
+    The sum includes the best arms, each of which adds σ²/Δ_i². The H_i of a best arm is infinite.
 
     Examples
     --------
     >>> complexities([0.0, -0.1, -0.5]).round(9)  # 100 + 100 + 4 and 4 + 4 + 4
     array([ inf, 204.,  12.])
     """
-    setting(means, 1, sigma)
+    instance(means, 1, sigma)
     return complexities_of(gaps(means) / sigma)
 
 
 def complexities_of(scaled: Floats) -> Floats:
-    """Return every H_i from gaps in units of sigma, in the time that sorting takes."""
+    """Return every H_i from the gaps in units of sigma, in the time it takes to sort them."""
     with np.errstate(divide="ignore"):
         weights = scaled**-2.0
     order = np.argsort(weights)

@@ -1,6 +1,6 @@
-"""Everything that is known about one problem: table, JSON and picture of `ocucb theory`.
+"""All bounds for one problem: the table, JSON and picture of `ocucb theory`.
 
-A bound whose condition fails has no number: it is listed with the reason.
+A bound whose condition fails has no value; it is listed with the reason.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import table
+from .._types import Floats
 from ..problems import Problem, gaussian
 from ._constants import best_constants
 from ._lower import (
@@ -21,7 +24,7 @@ from ._lower import (
     promise_lower_bound,
     unbalanced_lower_shape,
 )
-from ._quantities import Bound, Floats, complexities, complexity
+from ._quantities import Bound, complexities, complexity
 from ._upper import (
     aocucb_minimax_shape,
     aocucb_shape,
@@ -41,8 +44,8 @@ if TYPE_CHECKING:
 
     from ..results import SimulationResult
 
-# Whose regret is measured beside the bounds: the paper's policy as it is played, and those whose
-# bound has a constant, with the parameters that it is proved for.
+# Measured beside the bounds: the paper's policy as it is played, and the policies whose bounds have
+# constants, with the parameters for which these are proved.
 DEFAULT_POLICIES = ("ocucb", "ucb:constant=8", "moss:constant=4")
 CURVE_POINTS = 13
 
@@ -52,16 +55,16 @@ def _balanced(means: Floats, horizon: float, sigma: float) -> Bound:
     positive = np.unique(widths[widths > 0])
     if positive.size != 1 or np.count_nonzero(widths == 0) != 1:
         raise ValueError(
-            "thm:lower speaks about one best arm and equal gaps, which these means have not."
+            "thm:lower covers one best arm and equal gaps only, and these means violate this."
         )
     return balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
 
 
-def _smallest(means: Floats, horizon: float, sigma: float) -> Bound:
+def _best_ocucb(means: Floats, horizon: float, sigma: float) -> Bound:
     return ocucb_bound(means, horizon, sigma, given=best_constants())
 
 
-def _smallest_minimax(means: Floats, horizon: float, sigma: float) -> Bound:
+def _best_ocucb_minimax(means: Floats, horizon: float, sigma: float) -> Bound:
     return ocucb_minimax_bound(means, horizon, sigma, given=best_constants(goal="C2"))
 
 
@@ -69,40 +72,50 @@ def _minimax(means: Floats, horizon: float, sigma: float) -> Bound:
     return minimax_lower_bound(means.size, horizon, sigma)
 
 
-def _ucb_pays(means: Floats, horizon: float, sigma: float) -> Bound:
+def _ucb_promise(means: Floats, horizon: float, sigma: float) -> Bound:
     return promise_lower_bound(ucb_bound, means, horizon, sigma)
 
 
-def _moss_pays(means: Floats, horizon: float, sigma: float) -> Bound:
+def _moss_promise(means: Floats, horizon: float, sigma: float) -> Bound:
     return promise_lower_bound(moss_bound, means, horizon, sigma)
 
 
-STATEMENTS: dict[str, Callable[..., Bound]] = {
-    "OCUCB, theorem 1": ocucb_shape,
-    "OCUCB, theorem 1 with C_1": ocucb_bound,
-    "OCUCB, theorem 1 with the smallest C_1": _smallest,
-    "OCUCB, theorem 2": ocucb_minimax_shape,
-    "OCUCB, theorem 2 with C_2": ocucb_minimax_bound,
-    "OCUCB, theorem 2 with the smallest C_2": _smallest_minimax,
-    "AOCUCB": aocucb_shape,
-    "AOCUCB, worst case": aocucb_minimax_shape,
-    "UCB": ucb_shape,
-    "UCB, constant 8": ucb_bound,
-    "MOSS, worst case": moss_shape,
-    "MOSS, constant 4": moss_bound,
-    "improved UCB": improved_ucb_bound,
-    "thm:lower": _balanced,
-    "unbalanced means": unbalanced_lower_shape,
-    "Lai and Robbins": lai_robbins,
-    "worst case": _minimax,
-    "UCB's own promise": _ucb_pays,
-    "MOSS's own promise": _moss_pays,
+@dataclass(frozen=True)
+class Statement:
+    """A theorem: its title, and the function that evaluates it for means, horizon and sigma."""
+
+    title: str
+    bound: Callable[..., Bound]
+
+
+STATEMENTS = {
+    "ocucb_shape": Statement("OCUCB, theorem 1", ocucb_shape),
+    "ocucb_bound": Statement("OCUCB, theorem 1 with C_1", ocucb_bound),
+    "ocucb_bound_best": Statement("OCUCB, theorem 1 with the smallest C_1", _best_ocucb),
+    "ocucb_minimax_shape": Statement("OCUCB, theorem 2", ocucb_minimax_shape),
+    "ocucb_minimax_bound": Statement("OCUCB, theorem 2 with C_2", ocucb_minimax_bound),
+    "ocucb_minimax_bound_best": Statement(
+        "OCUCB, theorem 2 with the smallest C_2", _best_ocucb_minimax
+    ),
+    "aocucb_shape": Statement("AOCUCB", aocucb_shape),
+    "aocucb_minimax_shape": Statement("AOCUCB, worst case", aocucb_minimax_shape),
+    "ucb_shape": Statement("UCB", ucb_shape),
+    "ucb_bound": Statement("UCB, constant 8", ucb_bound),
+    "moss_shape": Statement("MOSS, worst case", moss_shape),
+    "moss_bound": Statement("MOSS, constant 4", moss_bound),
+    "improved_ucb_bound": Statement("improved UCB", improved_ucb_bound),
+    "balanced_lower_bound": Statement("equal gaps", _balanced),
+    "unbalanced_lower_shape": Statement("arbitrary gaps", unbalanced_lower_shape),
+    "lai_robbins": Statement("Lai and Robbins", lai_robbins),
+    "minimax_lower_bound": Statement("worst case", _minimax),
+    "ucb_promise_lower_bound": Statement("UCB's own promise", _ucb_promise),
+    "moss_promise_lower_bound": Statement("MOSS's own promise", _moss_promise),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What is promised, what is impossible and what was measured on one problem.
+    """Upper bounds, lower bounds and measured regret for one problem.
 
     Attributes
     ----------
@@ -111,11 +124,12 @@ class Report:
     horizon : int
         Rounds, n.
     statements : dict
-        For each name a `Bound`, or the sentence that says why it does not apply.
+        For each key, such as "ucb_bound", the `Bound`, or one sentence that says why it does not
+        apply.
     measured : SimulationResult or None
         Regret at the horizon.
     curve : dict
-        Measured regret at smaller horizons, for the picture.
+        Regret at horizons up to this one, for the picture.
     """
 
     problem: Problem
@@ -133,21 +147,19 @@ class Report:
             "H_i = " + ", ".join(f"{h:.6g}" for h in H_i[:8]) + (", ..." if H_i.size > 8 else ""),
         ]
         for side, title in (("upper", "Regret is at most"), ("lower", "Regret is at least")):
-            lines += ["", title]
-            for name, one in self.statements.items():
+            rows: list[tuple[str, ...]] = []
+            for key, one in self.statements.items():
                 if not isinstance(one, str) and one.side == side:
-                    what = f"{name} ({one.name})"
-                    lines.append(f"  {_shown(one.value):>10}  {one.kind:5}  {what}: {one.about}")
-                    lines.append(f"{'':21}needs {one.condition}")
-                    lines.append(f"{'':21}{one.source}")
-        refused = {name: one for name, one in self.statements.items() if isinstance(one, str)}
+                    what = f"{STATEMENTS[key].title} ({one.policy}): {one.about}"
+                    rows.append((_shown(one.value), one.kind, what))
+                    rows += [("", "", f"needs {one.needs}"), ("", "", one.source)]
+            if rows:
+                lines += ["", title, indent(table(rows, left=(1, 2)), "  ")]
+        refused = {key: one for key, one in self.statements.items() if isinstance(one, str)}
         if refused:
             lines += ["", "Not applicable"]
-            lines += [f"  {name}: {reason}" for name, reason in refused.items()]
-        lines += [
-            "",
-            "A shape is known up to a constant factor only, a limit holds for n → ∞ only.",
-        ]
+            lines += [f"  {STATEMENTS[key].title}: {reason}" for key, reason in refused.items()]
+        lines += ["", "A shape is known only up to a constant factor; a limit holds only as n → ∞."]
         if self.measured is not None:
             lines += ["", "Measured", self.measured.table()]
         return "\n".join(lines)
@@ -156,13 +168,13 @@ class Report:
         """Return the report as plain numbers: the object of ``--json``."""
         H_i = complexities(self.problem.means, self.problem.sigma)
         found = [
-            {"statement": name, **asdict(one)}
-            for name, one in self.statements.items()
+            {"statement": key, "title": STATEMENTS[key].title, **asdict(one)}
+            for key, one in self.statements.items()
             if not isinstance(one, str)
         ]
         refused = [
-            {"statement": name, "reason": one}
-            for name, one in self.statements.items()
+            {"statement": key, "title": STATEMENTS[key].title, "reason": one}
+            for key, one in self.statements.items()
             if isinstance(one, str)
         ]
         return {
@@ -178,18 +190,18 @@ class Report:
         }
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw regret against n: upper and lower bounds as bands, and what was measured."""
-        from ..figures import theory_bands
+        """Draw regret against n: upper and lower bounds as bands, and measured regret as lines."""
+        from ._figures import regret_and_bounds
 
-        return theory_bands(self)
+        return regret_and_bounds(self.problem, {n: self.at(n) for n in self.horizons()}, self.curve)
 
     def at(self, horizon: int) -> dict[str, Bound]:
         """Return the statements that apply at another horizon."""
         found = _evaluate(self.problem, horizon)
-        return {name: one for name, one in found.items() if not isinstance(one, str)}
+        return {key: one for key, one in found.items() if not isinstance(one, str)}
 
     def horizons(self) -> list[int]:
-        """Return the horizons of the picture: equal steps of log n, from ten rounds an arm on."""
+        """Return the horizons of the picture: equal steps of log n, from ten rounds per arm."""
         least = min(10 * self.problem.arms, self.horizon)
         steps = np.geomspace(least, self.horizon, CURVE_POINTS)
         return sorted({round(float(x)) for x in steps})
@@ -201,15 +213,15 @@ def _shown(value: float) -> str:
 
 def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     found: dict[str, Bound | str] = {}
-    for name, statement in STATEMENTS.items():
+    for key, statement in STATEMENTS.items():
         try:
-            one = statement(problem.means, horizon, problem.sigma)
+            one = statement.bound(problem.means, horizon, problem.sigma)
         except ValueError as reason:
-            found[name] = str(reason)
+            found[key] = str(reason)
             continue
         kind = problem.rewards.name
-        known = kind == "gaussian" or "Gaussian" not in one.condition
-        found[name] = one if known else f"it is proved for Gaussian rewards, and these are {kind}."
+        refusal = f"it is proved for {one.rewards.capitalize()} rewards, and these are {kind}."
+        found[key] = one if one.covers(problem) else refusal
     return found
 
 
@@ -223,34 +235,34 @@ def report(
     curve: bool = False,
     workers: int | None = None,
 ) -> Report:
-    """Collect every bound for a problem, and measure the regret of policies beside them.
+    """Evaluate every bound for a problem, and measure the regret of policies beside them.
 
     Parameters
     ----------
     problem : Problem
-        What is played; one sigma for all arms. What is proved for Gaussian rewards only, such as
-        every lower bound, needs them.
+        The problem, with one sigma for all arms. Statements that are proved for Gaussian rewards
+        only, such as every lower bound, need them.
     horizon : int
         Rounds, n.
     policies : list of policies
-        Whose regret to measure; nobody's by default.
+        The policies to measure; none by default.
     runs, rng, workers
         As in `ocucb.simulate`.
     curve : bool
-        Measure at smaller horizons too, for `Report.plot`. Policies that know the horizon are told
-        the smaller one.
+        Whether to measure at smaller horizons too, for `Report.plot`. Policies that use the
+        horizon are given the smaller one.
 
     Examples
     --------
     >>> import ocucb
     >>> found = report(ocucb.gaussian([0.0, -0.1, -0.5]), 100_000)
-    >>> round(found.statements["OCUCB, theorem 1"].value, 3)
+    >>> round(found.statements["ocucb_shape"].value, 3)
     80.004
     """
     from ..simulation import simulate
 
     if np.ptp(problem.scales) > 0:
-        raise ValueError("sigma must be one number for all arms: the bounds know no other.")
+        raise ValueError("sigma must be one number for all arms: the bounds cover no other case.")
     made = Report(problem, horizon, _evaluate(problem, horizon))
     if not policies:
         return made

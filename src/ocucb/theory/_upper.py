@@ -1,8 +1,8 @@
-"""What is promised: upper bounds on the regret of OCUCB, UCB, MOSS, improved UCB and AOCUCB.
+"""Upper bounds on the regret of OCUCB, UCB, MOSS, improved UCB and AOCUCB.
 
-Each function returns a `Bound`. Where a constant is proved for this very policy, it is a bound;
-where the literature gives an order only, or proves the constant for other parameters than those
-that people play with, it is a shape.
+Each function returns a `Bound`. It is a bound where a constant is proved for this very policy, and
+a shape where the literature gives only an order, or proves the constant for parameters other than
+those used in practice.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import numpy as np
 
 from ..problems import Numbers
 from ._constants import Constants, constants
-from ._quantities import Bound, Instance, complexities_of, log_plus, setting
+from ._quantities import Bound, Instance, complexities_of, instance, log_plus
 
 PAPER = "Lattimore (2015), Optimally confident UCB"
 BOOK = "Lattimore and Szepesvári (2020), Bandit algorithms"
-_SUBGAUSSIAN = "sigma-subgaussian rewards"
 
 
 def ocucb_sum(problem: Instance) -> float:
@@ -34,7 +33,7 @@ def ocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     >>> round(ocucb_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 10 log(1e5/204) + 2 log(1e5/12)
     80.004
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = ocucb_sum(problem) + problem.large_gaps
     return Bound(
         "ocucb",
@@ -55,7 +54,7 @@ def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> B
     >>> ocucb_minimax_shape([0.0, -0.3], 800).value
     40.0
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
     return Bound(
         "ocucb",
@@ -76,7 +75,7 @@ def _explicit(
     if largest > found.largest_gap:
         raise ValueError(
             f"the explicit constants hold for gaps up to {found.largest_gap:.4g} sigma, got "
-            f"{largest:.4g}; use the shape, or rescale the rewards."
+            f"{largest:.4g}; use ocucb_shape instead."
         )
     return found
 
@@ -98,16 +97,16 @@ def ocucb_bound(
     means, horizon, sigma
         The problem.
     alpha, psi : float
-        OCUCB's parameters.
+        The parameters of OCUCB.
     given : Constants, optional
-        Constants to use; by default the smallest ones for alpha and psi.
+        The constants to use; by default the smallest for alpha and psi.
 
     Examples
     --------
-    >>> ocucb_bound([0.0, -0.3], 1e4).value > 1e18  # true, and of no use
+    >>> ocucb_bound([0.0, -0.3], 1e4).value > 1e18  # true, but useless
     True
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     found = _explicit(problem, alpha, psi, given, "C1")
     value = found.C1(problem.best_arms) * ocucb_sum(problem) + problem.large_gaps
     return Bound(
@@ -116,7 +115,7 @@ def ocucb_bound(
         "bound",
         sigma * value,
         "this problem",
-        f"alpha > 2, psi >= 2, {_SUBGAUSSIAN}, gaps up to {found.largest_gap:.3g} sigma",
+        f"alpha > 2, psi >= 2, gaps up to {found.largest_gap:.3g} sigma",
         f"{PAPER}, theorem 1 with the constants of docs/theory.md",
     )
 
@@ -131,14 +130,14 @@ def ocucb_minimax_bound(
 ) -> Bound:
     """Return theorem 2 with its constant: C_2(α, ψ) sqrt(nK).
 
-    Parameters are those of `ocucb_bound`.
+    The parameters are those of `ocucb_bound`.
 
     Examples
     --------
     >>> 7e17 < ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 8e17  # sqrt(nK) is 2
     True
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     found = _explicit(problem, alpha, psi, given, "C2")
     value = found.C2 * math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
     return Bound(
@@ -147,7 +146,7 @@ def ocucb_minimax_bound(
         "bound",
         sigma * value,
         "every problem",
-        f"alpha > 2, psi >= 2, {_SUBGAUSSIAN}, gaps up to {found.largest_gap:.3g} sigma",
+        f"alpha > 2, psi >= 2, gaps up to {found.largest_gap:.3g} sigma",
         f"{PAPER}, theorem 2 with the constants of docs/theory.md",
     )
 
@@ -157,18 +156,18 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
 
     Bubeck and Cesa-Bianchi's α is c/2. The default 8 is UCB1 of Auer, Cesa-Bianchi and Fischer
     (2002), whose sqrt(2 log(t)/T) is meant for rewards in [0, 1], which are 1/2-subgaussian. Their
-    theorem prints the last term without Δ_i; this is what its proof gives.
+    theorem prints the last term without Δ_i; this is the form that its proof yields.
 
     Examples
     --------
     >>> round(ucb_bound([0.0, -0.5], 1000).value, 4)  # 32 log(1000)/0.5 + 2 * 0.5
     443.0963
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     if not 4 < constant < math.inf:
         raise ValueError(
             f"UCB's bound is proved for a constant greater than 4, got {constant:g}; "
-            "for others there is ucb_shape."
+            "use ucb_shape for others."
         )
     positive = problem.suboptimal
     value = (4 * constant * math.log(problem.horizon) / positive).sum()
@@ -179,23 +178,23 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
         "bound",
         sigma * float(value),
         "this problem",
-        f"constant > 4, {_SUBGAUSSIAN}",
+        "constant > 4",
         "Bubeck and Cesa-Bianchi (2012), Regret analysis, theorem 2.1",
     )
 
 
 def ucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the order of UCB's regret with the constant 2: Σ log(n)/Δ_i.
+    """Return the order of UCB's regret with constant 2: Σ log(n)/Δ_i.
 
-    With 2, its regret over log n tends to Σ 2/Δ_i for Gaussian rewards (Katehakis and Robbins);
-    the paper knows no finite-time result.
+    With constant 2, regret over log n tends to Σ 2/Δ_i for Gaussian rewards (Katehakis and
+    Robbins); the paper knows of no finite-time result.
 
     Examples
     --------
     >>> round(ucb_shape([0.0, -0.5], 1000).value, 4)
     13.8155
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = math.log(problem.horizon) * float((1 / problem.suboptimal).sum())
     return Bound(
         "ucb",
@@ -203,20 +202,21 @@ def ucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "shape",
         sigma * value,
         "this problem",
-        "constant 2, Gaussian rewards, n → ∞",
+        "constant 2, n → ∞",
         "Katehakis and Robbins (1995), Sequential choice from several populations",
+        rewards="gaussian",
     )
 
 
 def moss_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the bound of MOSS with the constant 4: 39 σ sqrt(nK) + Σ Δ_i.
+    """Return the bound of MOSS with constant 4: 39 σ sqrt(nK) + Σ Δ_i.
 
     Examples
     --------
     >>> moss_bound([0.0, -0.5], 800).value  # 39 * 40 + 0.5
     1560.5
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = 39 * math.sqrt(problem.horizon * problem.arms) + float(problem.gaps.sum())
     return Bound(
         "moss:constant=4",
@@ -224,22 +224,22 @@ def moss_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "bound",
         sigma * value,
         "every problem",
-        f"constant 4, {_SUBGAUSSIAN}",
+        "constant 4",
         f"{BOOK}, theorem 9.1",
     )
 
 
 def moss_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the order of the regret of MOSS with the constant 2 of the experiments: sqrt(nK).
+    """Return the order of the regret of MOSS with constant 2, as in the experiments: sqrt(nK).
 
-    The paper says that 2 + ε can be proved; for 2 itself nothing is.
+    The paper says that 2 + ε can be proved; nothing is known for 2 itself.
 
     Examples
     --------
     >>> moss_shape([0.0, -0.5], 800).value
     40.0
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     value = math.sqrt(problem.horizon * problem.arms) + problem.large_gaps
     return Bound(
         "moss",
@@ -247,19 +247,19 @@ def moss_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "shape",
         sigma * value,
         "every problem",
-        "a constant above 2 (the paper's claim); 2 is what it plays",
+        "constant above 2 (the paper's claim); it plays 2",
         f"Audibert and Bubeck (2009), Minimax policies; {PAPER}, appendix on experiments",
     )
 
 
 def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the bound of improved UCB, its free λ >= sqrt(e/n) chosen best.
+    """Return the bound of improved UCB, minimised over its free λ >= sqrt(e/n).
 
-    With gaps over 2σ it is the sum of Δ_i + (32 log(nΔ_i²) + 96)/Δ_i over the gaps above λ, 64/λ
-    for each of the others, and n times the largest of those. Stated for rewards in [0, 1]; the
-    proof uses no more than that these are 1/2-subgaussian and gaps are at most 1, so the policy
-    divides by 2σ. It also needs that only a suboptimal arm can eliminate the best one, so there
-    must not be a second best arm.
+    With gaps in units of 2σ, it is the sum of Δ_i + (32 log(nΔ_i²) + 96)/Δ_i over the gaps above λ,
+    plus 64/λ for each of the others, plus n times the largest of those. The theorem is stated for
+    rewards in [0, 1], but its proof uses only that these are 1/2-subgaussian and that gaps are at
+    most 1, so the policy divides by 2σ. It also needs that only a suboptimal arm can eliminate the
+    best one, so there must not be a second best arm.
 
     Examples
     --------
@@ -267,21 +267,21 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
     >>> abs(improved_ucb_bound([0.0, -0.5], 1e6).value - 2 * scaled) < 1e-9
     True
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     positive, n = problem.suboptimal / 2, problem.horizon
     if positive.size and positive[-1] > 1:
         raise ValueError(
             f"the bound of improved UCB needs gaps of at most 2 sigma, got {2 * positive[-1]:g} "
-            "sigma; give a larger sigma."
+            "sigma; use a larger sigma."
         )
     if positive.size and problem.best_arms > 1:
         raise ValueError(
             f"the bound of improved UCB is proved for one best arm, got {problem.best_arms}; "
-            "leave the others out."
+            "remove the others."
         )
     values = [0.0 if not positive.size else n * positive[-1]]  # λ → ∞
     for first in range(positive.size):
-        # λ just below gap `first`, which is as large as it may be without changing the sets.
+        # λ just below gap `first`: as large as possible without changing the sets.
         limit = positive[first]
         if limit <= math.sqrt(math.e / n) or (first and limit == positive[first - 1]):
             continue
@@ -294,7 +294,7 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
         "bound",
         2 * sigma * float(min(values)),
         "this problem",
-        f"one best arm, gaps up to 2 sigma, {_SUBGAUSSIAN}",
+        "one best arm, gaps up to 2 sigma",
         "Auer and Ortner (2010), UCB revisited, theorem 3.1",
     )
 
@@ -302,9 +302,9 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
 def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the shape of thm:aocucb: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
 
-    Only δ = 0 and the gaps themselves can be best: between gaps, nδ grows and nothing else changes.
-    Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every arm is
-    played once.
+    Only δ = 0 and the gaps themselves can be optimal: between gaps, nδ grows and nothing else
+    changes. Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every
+    arm is played once.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     >>> round(aocucb_shape([0.0, -1e-6], 1000).value, 9)  # δ = 1e-6: 1000 δ
     0.001
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     positive, n = problem.suboptimal, problem.horizon
     terms = log_plus(n * positive**2) / positive
     rest = np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]])
@@ -324,7 +324,7 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "shape",
         sigma * (value + problem.large_gaps),
         "this problem",
-        "δ is chosen best; Σ Δ_i is added if the largest gap exceeds sigma",
+        "smallest over δ; Σ Δ_i is added if the largest gap exceeds sigma",
         f"{PAPER}, theorem on AOCUCB",
     )
 
@@ -337,7 +337,7 @@ def aocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> 
     >>> round(aocucb_minimax_shape([0.0, -0.5], 800).value, 4)
     33.3022
     """
-    problem = setting(means, horizon, sigma)
+    problem = instance(means, horizon, sigma)
     if problem.arms < 2:
         raise ValueError("sqrt(nK log K) needs at least 2 arms, got 1.")
     value = math.sqrt(problem.horizon * problem.arms * math.log(problem.arms))

@@ -1,0 +1,142 @@
+"""The pictures of this package: bounds with measured regret between them, and section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from .._types import Floats
+from ..figures import GREY, POLICY_STYLES, draw_estimates, empty_panels, policy_styles
+from ..problems import Problem
+from ..results import PolicyResult, SimulationResult
+from ._quantities import Bound
+
+_LONG_DASHES, _DOTS = (0, (7, 3)), (0, (1, 2))
+
+
+def _single(title: str, xlabel: str) -> tuple[Figure, Axes]:
+    figure, (axes,) = empty_panels(1)
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(xlabel)
+    return figure, axes
+
+
+def regret_and_bounds(
+    problem: Problem,
+    bounds: Mapping[int, Mapping[str, Bound]],
+    measured: Mapping[int, SimulationResult],
+) -> Figure:
+    """Draw regret against the horizon, with a band between the bounds of each policy that has both.
+
+    Shapes are not drawn, nor is anything above the trivial bound, n times the largest gap. Bounds
+    that hold only for the worst problem, or only as n → ∞, are lines.
+
+    Parameters
+    ----------
+    problem : Problem
+    bounds : dict
+        For each horizon, the statements that apply, by key.
+    measured : dict
+        For some horizons, the regret of policies.
+    """
+    times = list(bounds)
+    trivial = np.array(times) * problem.gaps.max()
+    figure, axes = _single(problem.name, "horizon $n$")
+    figure.set_size_inches(7, 5.5)
+
+    def values(key: str) -> Floats:
+        return np.array([one[key].value if key in one else np.nan for one in bounds.values()])
+
+    axes.plot(times, trivial, color=GREY, linewidth=0.8, label=r"trivial bound $n\Delta_{\max}$")
+    for label, upper, lower, family, hatch in (
+        ("UCB, constant 8", "ucb_bound", "ucb_promise_lower_bound", "ucb", ""),
+        ("MOSS, constant 4", "moss_bound", "moss_promise_lower_bound", "moss", "...."),
+    ):
+        most, least = np.minimum(values(upper), trivial), np.nan_to_num(values(lower))
+        color = POLICY_STYLES[family][0]
+        axes.fill_between(
+            times,
+            least,
+            most,
+            facecolor=(color, 0.13),
+            edgecolor=(color, 0.4),
+            hatch=hatch,
+            linewidth=0,
+            label=f"{label}: proven to lie here",
+        )
+        for edge in (most, np.where(least > 0, least, np.nan)):
+            axes.plot(times, edge, color=color, alpha=0.6, linewidth=1.0)
+    for key, label, dashes in (
+        ("lai_robbins", r"Lai and Robbins, as $n \to \infty$", _LONG_DASHES),
+        ("minimax_lower_bound", "lower bound for the worst problem", _DOTS),
+    ):
+        if np.nan_to_num(values(key)).any():
+            axes.plot(times, values(key), color=GREY, linestyle=dashes, linewidth=1.2, label=label)
+    _draw_measured(axes, [(n, one, 1.0) for n, result in measured.items() for one in result])
+    if len(times) > 1:
+        axes.set_xscale("log")
+        axes.set_xlim(times[0], times[-1])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if times[-1] < 100 * times[0]:  # powers of ten alone would be too few labels
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:g}")
+    if trivial.any():
+        axes.set_yscale("log")
+    # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
+    shown = [one.mean_regret for result in measured.values() for one in result]
+    shown += [*trivial, *values("minimax_lower_bound")]
+    axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw section 2.1: regret over K, which the conjecture says stays bounded."""
+    figure, axes = _single("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
+    axes.set_ylabel("regret / $K$")
+    K = [row["K"] for row in rows]
+
+    def curve(name: str) -> list[float]:
+        return [row[name] / row["K"] for row in rows]
+
+    axes.fill_between(
+        K,
+        0,
+        curve("necessary"),
+        color="#56b4e9",
+        alpha=0.35,
+        linewidth=0,
+        label="impossible if regret after one bad arm is raised to 1\n"
+        r"is at most $\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$, constant 1",
+    )
+    for name, label, dashes in (
+        ("theorem1", "theorem 1 (order)", _DOTS),
+        ("conjectured", "conjecture (order)", _LONG_DASHES),
+    ):
+        axes.plot(K, curve(name), color=GREY, linestyle=dashes, linewidth=1.4, label=label)
+    _draw_measured(axes, [(row["K"], one, row["K"]) for row in rows for one in row["measured"]])
+    axes.set_xscale("log")
+    axes.set_xlim(K[0], K[-1])
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _draw_measured(axes: Axes, found: Sequence[tuple[int, PolicyResult, float]]) -> None:
+    """Draw a line for each policy, from triples of x, result, and what its regret is divided by."""
+    for policy, style in policy_styles(one.policy for _, one, _ in found).items():
+        mine = [triple for triple in found if triple[1].policy == policy]
+        draw_estimates(
+            axes,
+            [x for x, _, _ in mine],
+            [one.mean_regret / unit for _, one, unit in mine],
+            [float(one.stderr[-1]) / unit for _, one, unit in mine],
+            style,
+            label=f"{mine[0][1].label}, measured",
+            linewidth=1.8,
+        )
