@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.errors import NumbaError
 
-from . import __version__
 from ._compile import numba_message
+from ._version import __version__
 from .engine import NUMERICS, block_runs, kernel_of
 from .engine.step import Flags
 from .policies import Policy
