@@ -1,6 +1,8 @@
 # make reproduce   redraw every figure of the paper and check its claims, into reproduction/;
 #                  ARGS="--runs 100" is passed on
-# make test        lint, types, tests: everything that must hold
+# make lint        style and types
+# make quick       lint and the tests that answer within a minute: to run while working
+# make test        lint and tests: everything that must hold
 # make test-lowest the tests with the lowest versions that pyproject.toml declares
 # make bench       measure speed against the yardstick, write bench/table.md
 
@@ -8,21 +10,28 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 LOWEST := .venv-lowest/bin
+QUICK := $(addprefix tests/test_,$(addsuffix .py,\
+  architecture layers optional policies problems random results simulation))
 BOUNDS := .venv-lowest/constraints.txt
 
-.PHONY: reproduce test test-lowest bench clean
+.PHONY: reproduce lint quick test test-lowest bench clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
 
-test: $(READY)
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadfile
+
+quick: lint
+	$(BIN)/pytest -n 2 --dist loadgroup $(QUICK)
+
+test: lint
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 test-lowest: .venv-lowest/.ready
-	$(LOWEST)/pytest -n 2 --dist loadfile
+	$(LOWEST)/pytest -n 2 --dist loadgroup
 
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'

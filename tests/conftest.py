@@ -18,6 +18,18 @@ os.environ["MPLBACKEND"] = "agg"
 os.environ.pop("COLUMNS", None)
 
 
+# Tests of a file run in one process, where what is compiled serves all. Those of these files need
+# little of it; handed out one by one, at the end, they keep all processes busy.
+ONE_BY_ONE = {"test_cli.py", "test_docs.py", "test_reference.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay together when several processes share them (``--dist loadgroup``)."""
+    for item in items:
+        if item.path.name not in ONE_BY_ONE:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The blocks that are really played, as pairs of first run and number of runs."""

@@ -141,7 +141,7 @@ def _deliver(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from . import __version__
+        from ._version import __version__
 
         print(f"ocucb {__version__}")
         raise typer.Exit

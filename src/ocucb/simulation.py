@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import __version__
 from ._compile import cores, interruptible
 from ._text import to_count
+from ._version import __version__
 from .engine import choose_engine
 from .policies import Policy, PolicyFamily, parse_policy
 from .policies._declarations import check_declarations

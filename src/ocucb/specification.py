@@ -20,10 +20,10 @@ import cloudpickle
 import numpy as np
 from numba.core.errors import NumbaError
 
-from . import __version__
 from ._compile import numba_message
 from ._types import Counts, Flags, Words
 from ._users import is_ours
+from ._version import __version__
 from .engine import NUMERICS, Engine, Game, Kernel, Outcome, block_runs, engine_named, kernel_of
 from .policies import Policy
 from .problems import Problem

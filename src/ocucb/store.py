@@ -414,7 +414,7 @@ class Store:
 
     def _number(self, specification: Specification) -> int:
         """Return the row of a simulation, made if need be."""
-        from . import __version__
+        from ._version import __version__
 
         identity = specification.identity
         if identity not in self._numbers:
