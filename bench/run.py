@@ -1,8 +1,8 @@
 """Measure the engines against the yardstick, in one run and on one core; write bench/table.md.
 
-Absolute times change from machine to machine and from hour to hour, so the figures that count are
-ratios: yardstick and engine are timed in turn, several times, and the best time of each is
-taken. Nothing here is a test: it fails for no figure.
+Absolute times vary between machines and from hour to hour, so ratios are what counts: yardstick and
+engine are timed alternately, several times, and the best time of each is used. This is not a
+test: no measurement makes it fail.
 
     python bench/run.py            everything
     python bench/run.py step skip  some sections
@@ -41,7 +41,7 @@ TABLE = Path(__file__).parent / "table.md"
 
 
 def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Callable[[int], None]:
-    """Return a function that plays so many runs with a compiled kernel."""
+    """Return a function that plays a given number of runs with a compiled kernel."""
     chosen = engine_named(engine, policy, problem, horizon)
     kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
@@ -57,7 +57,7 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
 
 
 def plain(policy: Policy, problem: Problem, horizon: int) -> Callable[[int], None]:
-    """Return a function that plays so many runs with the yardstick."""
+    """Return a function that plays a given number of runs with the yardstick."""
     loop = getattr(yardstick, policy.family.name)
     rng = np.random.default_rng(1)
     loop(rng, problem.means, problem.arms)
@@ -70,7 +70,7 @@ def plain(policy: Policy, problem: Problem, horizon: int) -> Callable[[int], Non
 
 
 def best_times(*plays: Callable[[int], None], seconds: float = SECONDS) -> list[float]:
-    """Return seconds for one run of each, timed in turn; the best of several rounds."""
+    """Return the seconds per run of each, timed alternately; the best of several rounds."""
     counts = []
     for play in plays:
         began = time.perf_counter()
@@ -93,7 +93,7 @@ def against_yardstick(engine: str, rows: list[tuple[str, int, str, float]]) -> l
     ]
     for problem_text, horizon, policy_text, goal in rows:
         problem, policy = parse_problem(problem_text), parse_policy(policy_text)
-        # The yardstick's cost of a pull does not depend on n: short runs are enough.
+        # The yardstick's cost per pull does not depend on n: short runs are enough.
         short = min(horizon, 100_000)
         ours, same, ocucb = best_times(
             player(policy, problem, horizon, engine),
@@ -136,8 +136,8 @@ def skip() -> list[str]:
 
 
 def single_runs() -> list[str]:
-    """Section: one run of the largest problems of the paper."""
-    lines = ["## One run of MOSS-failure", "", "| K | n | policy | seconds | goal |"]
+    """Section: one run of the paper's largest problems."""
+    lines = ["## One run of moss-failure", "", "| K | n | policy | seconds | goal |"]
     lines += ["|---|---|---|---|---|"]
     for arms, goal in ((1000, 0.5), (2500, 3.0)):
         for policy_text in ("ocucb", "moss"):
@@ -156,16 +156,16 @@ def _seconds(play: Callable[[int], None]) -> float:
 
 
 def growth() -> list[str]:
-    """Section: how the cost of a run grows with n and with K."""
+    """Section: how the cost of a run grows with n and K."""
     policies = ("ocucb", "moss", "ucb", "thompson")
-    lines = ["## Microseconds for a run as n grows (gap:K=2,gap=0.3)", ""]
+    lines = ["## Microseconds per run as n grows (gap:K=2,gap=0.3)", ""]
     lines += ["| n | " + " | ".join(policies) + " |", "|---" * (len(policies) + 1) + "|"]
     for exponent in range(3, 11):
         lines.append(_growth_row(f"10^{exponent}", "gap:K=2,gap=0.3", 10**exponent, policies))
-    lines += ["", "## Microseconds for a run as K grows (gap 0.3, n = 100 K)", ""]
+    lines += ["", "## Microseconds per run as K grows (gap 0.3, n = 100 K)", ""]
     lines += ["| K | " + " | ".join(policies) + " |", "|---" * (len(policies) + 1) + "|"]
     for arms in (2, 10, 100, 1000, 10_000, 100_000):
-        # UCB and Thompson sampling look at every arm again and again: seconds for a run from here
+        # UCB and Thompson sampling keep revisiting every arm: beyond this a run takes seconds.
         some = policies if arms <= 1000 else policies[:2]
         lines.append(_growth_row(f"{arms:,}", f"gap:K={arms},gap=0.3", 100 * arms, some))
     return lines
@@ -183,7 +183,7 @@ def _growth_row(label: str, problem_text: str, horizon: int, policies: tuple[str
 
 
 def gittins() -> list[str]:
-    """Section: building a Gittins table, and what a run costs beside OCUCB."""
+    """Section: building a Gittins table, and the cost of a run relative to OCUCB."""
     lines = ["## Gittins", "", "| horizon | seconds to build | MB | goal |", "|---|---|---|---|"]
     gittins_tables.surrogate(100)  # compile
     for horizon, goal in ((10**4, 0.5), (10**5, 2.0), (10**6, 20.0)):
@@ -192,7 +192,7 @@ def gittins() -> list[str]:
         print(lines[-1], flush=True)
     lines += [
         "",
-        "| n = 10^4, K = 10, gap 0.3 | time of Gittins over OCUCB | goal |",
+        "| n = 10^4, K = 10, gap 0.3 | time of Gittins / OCUCB | goal |",
         "|---|---|---|",
     ]
     problem = parse_problem("gap:K=10,gap=0.3")
@@ -207,7 +207,7 @@ def gittins() -> list[str]:
 
 
 def _build(horizon: int) -> tuple[float, float]:
-    """Return the best time of two builds of a table, in an empty cache, and its megabytes."""
+    """Return the better time of two builds of a table with an empty cache, and its size in MB."""
     best, size = np.inf, 0
     for _ in range(2):
         with (
@@ -222,11 +222,11 @@ def _build(horizon: int) -> tuple[float, float]:
 
 
 def choice() -> list[str]:
-    """Section: does "auto" pick the faster engine? The worst ratios of both."""
+    """Section: does "auto" pick the faster engine?"""
     lines = [
-        "## Time of the step engine over that of skip-ahead",
+        "## Time of the step engine / skip-ahead",
         "",
-        'Below 1 the step engine is faster; the column says what "auto" picks.',
+        'Below 1, the step engine is faster. The last column shows what "auto" picks.',
         "",
         "| policy | K | n | gap 0.02 | gap 0.3 | gap 1 | auto |",
         "|---|---|---|---|---|---|---|",
@@ -253,7 +253,7 @@ def choice() -> list[str]:
 
 
 def workers() -> list[str]:
-    """Section: what blocks, store and progress cost, and what more workers bring."""
+    """Section: the overhead of blocks, store and progress, and the speedup from more workers."""
     runs = 16_384
     facts = {"horizon": 100_000, "engine": "step", "checkpoints": [], "rng": 1}
     policy, problem = parse_policy("ocucb"), parse_problem("gap:K=2,gap=0.3")
@@ -288,9 +288,9 @@ def workers() -> list[str]:
     lines = [
         "## Workers",
         "",
-        "OCUCB step by step, K = 2, n = 10^5; two workers on two cores need both of them free.",
+        "OCUCB on the step engine, K = 2, n = 10^5; two workers need two idle cores.",
         "",
-        "| what | seconds | figure |",
+        "| setup | seconds | relative |",
         "|---|---|---|",
         f"| kernel alone, {runs} runs | {kernel:.2f} | |",
         f"| with blocks, store and progress | {whole:.2f} | {whole / kernel - 1:.1%} more |",
@@ -303,11 +303,11 @@ def workers() -> list[str]:
 
 
 def live() -> list[str]:
-    """Section: microseconds for ask and tell, beside a scan with numpy and beside others."""
+    """Section: microseconds per ask and tell, compared with a numpy scan and other libraries."""
     lines = [
-        "## Live use: microseconds for one ask and one tell",
+        "## Live use: microseconds per ask and tell",
         "",
-        "Ten arms, normal rewards (goal 5, and less than the others):",
+        "Ten arms, normal rewards (goal: 5, and faster than the other libraries):",
         "",
         "| | µs |",
         "|---|---|",
@@ -317,9 +317,9 @@ def live() -> list[str]:
         print(lines[-1], flush=True)
     lines += [
         "",
-        "A million arms, each of them played once before; a scan with numpy works out all indices",
-        "and takes the largest. Means over 20,000 rounds; best of several. Rewards are normal, or",
-        "clicks with probability 0.3.",
+        "A million arms, each already played once. The numpy scan computes all indices and takes",
+        "the largest. Mean over 20,000 rounds, best of several. Rewards are normal, or clicks with",
+        "probability 0.3.",
         "",
         "| policy | rewards | µs | goal | numpy scan, µs | ratio | goal |",
         "|---|---|---|---|---|---|---|",
@@ -341,7 +341,7 @@ def live() -> list[str]:
                 f"| {'' if scans else '100'} |"
             )
             print(lines[-1], flush=True)
-    lines += ["", "Bytes an arm beside its name, of a million (goal 100):", ""]
+    lines += ["", "Bytes per arm, excluding its name, with a million arms (goal: 100):", ""]
     lines += ["| policy | bytes |", "|---|---|"]
     for text in ("ocucb", "ucb", "thompson"):
         tracemalloc.start()
@@ -354,7 +354,7 @@ def live() -> list[str]:
 
 
 def _ask_and_tell(bandit: Bandit, rewards: list[float], rounds: int) -> float:
-    """Return seconds for one ask and one tell: the mean over so many, the best of several."""
+    """Return the seconds per ask and tell: the mean over `rounds`, the best of several."""
 
     def play(_: int) -> None:
         for reward in rewards[:rounds]:
@@ -364,12 +364,12 @@ def _ask_and_tell(bandit: Bandit, rewards: list[float], rounds: int) -> float:
 
 
 def _repeats(rounds: int) -> int:
-    """Return how often to repeat so many rounds: the shorter, the more often."""
+    """Return how often to repeat a timing of `rounds` rounds: the shorter, the more often."""
     return max(ROUNDS, 100_000 // rounds) if rounds > 100 else ROUNDS
 
 
 def _numpy_scan(text: str, sums: np.ndarray) -> Callable[[int], None]:
-    """Return a function that chooses among many arms as one would write it with numpy."""
+    """Return a function that chooses among many arms in plain numpy."""
     pulls, n, t = np.ones(sums.size), 10.0 * sums.size, sums.size + 1.0
     rng = np.random.default_rng(1)
     rule: dict[str, Callable[[], np.ndarray]] = {
@@ -382,7 +382,7 @@ def _numpy_scan(text: str, sums: np.ndarray) -> Callable[[int], None]:
 
 
 def _ten_arms() -> Iterator[tuple[str, float | None]]:
-    """Yield who plays ten arms, and its seconds for one choice and one update."""
+    """Yield the name of each player of ten arms and its seconds per choice and update."""
     arms = [f"arm {i}" for i in range(10)]
     rewards = np.random.default_rng(1).normal(size=2000).tolist()
     for text in ("ocucb", "moss", "aocucb", "ucb", "thompson"):
@@ -433,8 +433,8 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
 
 HEAD = """# Speed
 
-Measured by `make bench`: effective pulls per second on one core, and their ratio to the
-yardstick of the same policy (`bench/yardstick.py`) in the same run."""
+Measured by `make bench`: effective pulls per second on one core, and the ratio to the
+yardstick for the same policy (`bench/yardstick.py`), measured in the same run."""
 
 
 def _mark(name: str) -> str:
@@ -442,13 +442,13 @@ def _mark(name: str) -> str:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return what the table holds: sections that are not measured now stay as they are."""
+    """Return the sections of the present table; those not measured now are kept."""
     found = re.split(r"<!-- (\w+) -->\n", text)
     return {name: body.strip() for name, body in zip(found[1::2], found[2::2], strict=True)}
 
 
 def main() -> None:
-    """Run the sections that are named on the command line, or all."""
+    """Run the sections named on the command line, or all of them."""
     names = sys.argv[1:] or list(SECTIONS)
     for name in names:
         if name not in SECTIONS:
@@ -458,7 +458,7 @@ def main() -> None:
         known[name] = "\n".join(SECTIONS[name]())
         parts = [_mark(name) + known[name] for name in SECTIONS if name in known]
         TABLE.write_text("\n\n".join([HEAD, *parts]) + "\n")
-    print(f"written to {TABLE}")
+    print(f"Wrote {TABLE}.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The yardstick: the loop that anyone would write first, compiled.
 
-It looks at every arm in every round and draws normal numbers from numpy's Generator. Its speed on
-the machine at hand is the unit in which `make bench` reports ours. It must stay as it is.
+It evaluates every arm in every round and draws normal variates from numpy's Generator. `make bench`
+reports our speed as a multiple of this loop's on the same machine, so it must never change.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_problems_noise_and_files(tmp_path):
         ("-p ucb --means 0,1 -n 10 --seed -1", "seed must be at least 0, got -1"),
         ("-p ucb --means 0,1.5 -n 10 --noise bernoulli", "lie in [0, 1], got 1.5 for arm 2"),
         ("-p ucb --means 0,1 -n 10 --noise pink", "unknown noise 'pink'"),
-        ("-p ucb --means 0,1 -n 10 --noise bernoulli --sigma 1", "--sigma does not go with"),
+        ("-p ucb --means 0,1 -n 10 --noise bernoulli --sigma 1", "--sigma does not apply to"),
         ("-p ucb --means 0,1 -n 10 --engine warp", "unknown engine 'warp'"),
         ("-p ucb --means 0,1", "--horizon is missing"),
         ("-p ucb -n 10", "either with --means 0,-0.3 or with --problem"),
@@ -414,7 +414,7 @@ runpy.run_module("ocucb", run_name="__main__")
     )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == (
-        "Stopped: what is finished is kept in reproduction; the same command goes on.\n"
+        "Stopped: the finished runs are kept in reproduction; the same command resumes.\n"
     )
 
 

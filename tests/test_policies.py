@@ -195,7 +195,7 @@ def test_user_policy_that_fails_says_so():
         (lambda: parse_policy("nope"), ValueError, "unknown policy 'nope'; choose from ocucb"),
         (lambda: parse_policy("ucb:constant"), ValueError, "must have the form key=value"),
         (lambda: parse_policy("ucb:constant=x"), ValueError, "must be a number, got 'x'"),
-        (lambda: parse_policy("ucb:constant=1,constant=2"), ValueError, "stands twice"),
+        (lambda: parse_policy("ucb:constant=1,constant=2"), ValueError, "appears twice"),
     ],
 )
 def test_wrong_parameters(call, error, words):

@@ -286,7 +286,7 @@ print([bool((a.regret == b.regret).all()) for a, b in zip(kept, again)])
     done = run_with_folder(tmp_path, "mount -t tmpfs -o size=400k none . && cd $PWD", script)
     said, held, right = done.stdout.splitlines(), "[True, True]", "[True, True]"
     assert said[0].startswith("results.db cannot grow (database or disk is full)"), done.stderr
-    assert "make room on the disk and run again" in said[0]
+    assert "free some disk space and run again" in said[0]
     assert said[1:] == [held, right]
 
 
@@ -367,13 +367,13 @@ def newer(path):
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (foreign, "is no store of ocucb"),
-        (beginning_lost, "is no store of ocucb, or its beginning is damaged"),
+        (foreign, "is not an ocucb store"),
+        (beginning_lost, "is not an ocucb store, or its header is damaged"),
         (torn, "is damaged .* move it away and run again, or rescue"),
         (overwritten, "is damaged .* move it away and run again, or rescue"),
-        (of_another_program, "is a database of another program"),
-        (plain_database, "is a database of another program"),
-        (newer, "made by a newer ocucb .format 99, and this one knows 1"),
+        (of_another_program, "is another program's database"),
+        (plain_database, "is another program's database"),
+        (newer, "written by a newer ocucb .format 99; this version reads 1"),
     ],
 )
 def test_what_is_no_store_is_left_alone(tmp_path, harm, words):
@@ -399,10 +399,10 @@ def test_a_damaged_block_is_played_again(tmp_path, played):
         assert [one.result.runs for one in store.contents()] == [128]
     told = command("results", path)
     assert told.exit_code == 0
-    assert told.stderr == f"Note: {path}: {shown}; simulate again to have them all.\n"
+    assert told.stderr == f"Note: {path}: {shown}; simulate again to restore the rest.\n"
     assert " 128 " in told.stdout
     del played[:]
-    with pytest.warns(UserWarning, match="a block of OCUCB is damaged and is played again"):
+    with pytest.warns(UserWarning, match="replaying a damaged block of OCUCB"):
         healed = ocucb.simulate(**CALL, runs=1024, store=path)
     assert played == [(128, 64)]
     assert same(healed, ocucb.simulate(**CALL, runs=1024))
@@ -526,7 +526,7 @@ def tampered(sound, folder, harm) -> Path:
 def test_rows_that_ocucb_did_not_write_are_one_sentence(harm, sound, tmp_path, played):
     path = tampered(sound, tmp_path, harm)
     before = path.read_bytes()
-    words = rf"^{path} is damaged \([^\n]+\); it was left alone: [^\n]+$"
+    words = rf"^{path} is damaged \([^\n]+\); it was left unchanged: [^\n]+$"
     with pytest.raises(StoreError, match=words), Store(path, read_only=True) as store:
         store.contents()
     with pytest.raises(StoreError, match=words):
@@ -578,13 +578,13 @@ def test_removed_while_running(tmp_path):
     store = Store(path)
     store.add(specification(), run_blocks(specification(), [(0, 64)])[0])
     path.unlink()
-    with pytest.raises(StoreError, match="was removed in the meantime"):
+    with pytest.raises(StoreError, match="was deleted in the meantime"):
         store.flush()
     store._database.close()
 
 
 def test_wrong_places(tmp_path):
-    with pytest.raises(StoreError, match="is no file"):
+    with pytest.raises(StoreError, match="is not a file"):
         ocucb.simulate(**CALL, runs=10, store=tmp_path)
     with pytest.raises(StoreError, match=r"the folder of .* does not exist"):
         ocucb.simulate(**CALL, runs=10, store=tmp_path / "no" / "where.db")
@@ -592,7 +592,7 @@ def test_wrong_places(tmp_path):
         Store(tmp_path / "nothing.db", read_only=True)
     empty = tmp_path / "empty.db"
     empty.touch()
-    with pytest.raises(StoreError, match="is empty: nothing has been simulated into it yet"):
+    with pytest.raises(StoreError, match="is empty; simulate with --store to fill it"):
         Store(empty, read_only=True)
     assert ocucb.simulate(**CALL, runs=10, store=empty)[0].runs == 10
 
@@ -657,8 +657,8 @@ def test_command_line(tmp_path):
         shell=True, capture_output=True, text=True,
     )  # fmt: skip
     assert "problem,policy,engine" in piped.stdout
-    assert command("results", path, "--seed", "1").stdout == "nothing yet\n"
-    assert command("results", path, "--problem", "nowhere").stdout == "nothing yet\n"
+    assert command("results", path, "--seed", "1").stdout == "no simulations found\n"
+    assert command("results", path, "--problem", "nowhere").stdout == "no simulations found\n"
     failed = command("results", path, "--problem", "nowhere", "--plot", picture)
     assert failed.exit_code == 2
     assert "there are 0 problems to draw" in failed.output

@@ -854,12 +854,12 @@ def test_what_is_proved_for_gaussian_rewards_needs_them():
     ("words", "sentence"),
     [
         ("--means 0,-0.1", "Error: --horizon is missing"),
-        ("--horizon 10", "Error: give the arms either with --means"),
+        ("--horizon 10", "Error: specify the arms either with --means"),
         ("--means 0,x --horizon 10", "Error: --means must be a number"),
         ("--means 0,-1 --horizon 0", "Error: horizon must be at least 1, got 0."),
-        ("--means 0,-1 --horizon 10 --policy ucb", "Error: --policy goes with --simulate."),
-        ("--means 0,-1 --horizon 10 --runs 5", "Error: --runs goes with --simulate."),
-        ("--means 0,-1 --horizon 10 --seed 0", "Error: --seed goes with --simulate."),
+        ("--means 0,-1 --horizon 10 --policy ucb", "Error: --policy needs --simulate."),
+        ("--means 0,-1 --horizon 10 --runs 5", "Error: --runs needs --simulate."),
+        ("--means 0,-1 --horizon 10 --seed 0", "Error: --seed needs --simulate."),
         ("--means 0,-1e-200 --horizon 10", "Error: a gap over sigma must lie between 1e-100"),
         ("--means 0,-1 --horizon 10 --plot a.txt", "Error: cannot draw to 'a.txt'"),
         (

@@ -4,7 +4,7 @@
 >>> result = ocucb.simulate(["ocucb", "ucb"], ocucb.gap(K=2, gap=0.3), horizon=1000, rng=1)
 >>> print(result.table())  # doctest: +SKIP
 
-Names are loaded when they are first used, so that ``import ocucb`` and ``ocucb --help`` are quick.
+Names are loaded on first use, so that ``import ocucb`` and ``ocucb --help`` are fast.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Compiled code on disk: one file for one function with one signature.
+"""Compiled code on disk: one file per function and signature.
 
-The folder's name covers our sources, the versions of Python and numba, and the processor; a file's
-name the function with everything bound into it (see `_compile`) and its signature. So a file can
-only ever hold one thing: processes that write it at once write the same, and nothing goes stale.
-A file that is damaged or cannot be read costs the time of compiling again and nothing else.
+A folder is named after our sources, the versions of Python and numba, and the processor; a file,
+after the function with everything bound into it (see `_compile`) and its signature. So a given file
+can only ever hold one thing: concurrent processes write the same content, and nothing goes stale.
+A damaged or unreadable file costs a recompilation and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 
 from ._kept import read_kept, surroundings, version_folder, write_kept
 
-# Settings of numba that change the code which it generates.
+# Numba settings that change the generated code.
 _SETTINGS = (
     "BOUNDSCHECK",
     "CPU_FEATURES",
@@ -42,7 +42,7 @@ class CodeCache(_Cache):  # type: ignore[misc]
     Parameters
     ----------
     name : str
-        A name that no other code of this version of the package has.
+        A name unique within this version of the package.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,17 +69,17 @@ class CodeCache(_Cache):  # type: ignore[misc]
         return folder() / file, name
 
     def enable(self) -> None:
-        """Always enabled: numba asks for the method."""
+        """Do nothing: the cache is always enabled, but numba requires the method."""
 
     def disable(self) -> None:
-        """Always enabled: numba asks for the method."""
+        """Do nothing: the cache is always enabled, but numba requires the method."""
 
     def flush(self) -> None:
-        """Nothing goes stale: numba asks for the method."""
+        """Do nothing: no file goes stale, but numba requires the method."""
 
 
 def folder() -> Path:
-    """Return the folder for compiled code of this version of the package."""
+    """Return the folder for the compiled code of this version of the package."""
     chosen = numba.config.CACHE_DIR  # the environment variable NUMBA_CACHE_DIR
     root = Path(chosen, "ocucb") if chosen else user_cache_path("ocucb")
     return version_folder(root / "compiled", _fingerprint())

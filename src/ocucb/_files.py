@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is said of those that cannot be written."""
+"""Atomic writes: a file appears whole or not at all, and one sentence says why if it cannot."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if sys.platform != "win32":
     import fcntl
 
 _DRAFT = re.compile(r"\.ocucb-[0-9a-f]{16}")
-_OLD = 3600.0  # seconds; where drafts cannot be locked, nobody is still writing such an old one
+_OLD = 3600.0  # seconds; without locks, a draft older than this is taken for abandoned
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` that takes its place when all went well.
+    """Open a temporary file that replaces `path` if the context exits without an error.
 
-    A reader finds the old file or the whole new one, never a part. A link is followed, and what is
-    no regular file (a pipe, /dev/stdout) is written to as it is. What a killed process left behind
-    is removed.
+    A reader sees either the old file or the complete new one. Symbolic links are followed, and
+    anything but a regular file (a pipe, /dev/stdout) is written to directly. Drafts left behind by
+    killed processes are removed.
     """
     text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
     target = _target(path)
@@ -36,8 +36,8 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> I
         return
     _sweep(target.parent)
     draft, descriptor = _draft(target.parent)
-    # The lock lasts until the last descriptor is closed: past the moment when the file is renamed.
-    # (Windows knows no such lock, and renames no file that is open.)
+    # The lock lasts until the last descriptor is closed, which must be after the rename.
+    # (Windows has no such locks, and cannot rename an open file.)
     lock = None if sys.platform == "win32" else os.dup(descriptor)
     try:
         with open(descriptor, mode, **text) as file:
@@ -56,12 +56,12 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> I
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
-    """Refuse, before any work is done, files that could not be written after it.
+    """Raise, before any work is done, if a file could not be written after it.
 
     Raises
     ------
     ValueError
-        One sentence with the file and the reason.
+        One sentence naming the file and the reason.
     """
     for path in paths:
         if path is None:
@@ -77,40 +77,40 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, if need be with those above it, or refuse as `check_writable` does."""
+    """Create a folder and its parents, or raise as `check_writable` does."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise ValueError(f"{path} is a file and must be a folder; choose another name.") from None
+        raise ValueError(f"{path} must be a folder, but is a file; choose another name.") from None
     except OSError as error:
         raise ValueError(unwritable(path, error)) from None
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> str:
-    """Say in one sentence that a file cannot be written, and why."""
+    """Return one sentence that says why a file cannot be written."""
     return f"{os.fspath(path)} cannot be written: {error.strerror or error}."
 
 
 @contextmanager
 def noting(failures: list[str], path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add a file that cannot be written to `failures`, so that the others still can be."""
+    """Add a failure to write to `failures` instead of raising, so that others are still written."""
     try:
         yield
     except BrokenPipeError:
-        pass  # whoever reads it has seen enough
+        pass  # the reader has seen enough
     except OSError as error:
         failures.append(unwritable(path, error))
 
 
 def _target(path: str | os.PathLike[str]) -> Path | None:
-    """Return the regular file that `path` leads to, or None if it leads to something else.
+    """Return the regular file that `path` refers to, or None if it refers to something else.
 
-    What makes it impossible to write there is found out now, as far as can be.
+    Raises what would make writing fail, as far as that can be known in advance.
     """
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
-        kind = stat.S_IFREG  # it is to be made
+        kind = stat.S_IFREG  # it will be created
     else:
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(path))
@@ -125,27 +125,27 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
 
 
 def _draft(folder: Path) -> tuple[Path, int]:
-    """Make a new file in a folder and return it with a descriptor that holds its lock."""
+    """Create a file in a folder and return it with a descriptor that holds its lock."""
     while True:
         draft = folder / f".ocucb-{os.urandom(8).hex()}"
-        # made like any new file, so that it gets the permissions that a new file gets
+        # 0o666 and the umask give it the permissions of any new file
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         if sys.platform != "win32":
-            with suppress(OSError):  # a file system without locks, where nobody sweeps either
+            with suppress(OSError):  # without locks, nobody sweeps either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if draft.exists():
             return draft, descriptor
-        os.close(descriptor)  # somebody swept it away before it was locked
+        os.close(descriptor)  # it was swept away before it was locked
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the drafts of processes that were killed, and of no other."""
+    """Remove the drafts of killed processes, and no others."""
     try:
         names = os.listdir(folder)
-    except PermissionError:  # files may be made here, and not be looked for
+    except PermissionError:  # files may be created here but not listed
         return
     for name in filter(_DRAFT.fullmatch, names):
-        with suppress(OSError):  # it is being written, gone by now, or not ours to remove
+        with suppress(OSError):  # being written, already gone, or not ours to remove
             _remove_if_abandoned(folder / name)
 
 
@@ -156,7 +156,7 @@ def _remove_if_abandoned(draft: Path) -> None:
         return
     descriptor = os.open(draft, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer is alive
         draft.unlink()
     finally:
         os.close(descriptor)

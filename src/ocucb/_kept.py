@@ -1,10 +1,10 @@
-"""Files that save time and hold nothing that could not be worked out again.
+"""Cache files: they save time and hold nothing that cannot be recomputed.
 
-A file is a digest and then content. The digest covers the content and what it is, so a file that is
-cut short, damaged, of another version or put under another name is not recognised. It appears
-under its name only when it is complete, so processes that write the same thing at once do no harm.
+A file consists of a digest and content. The digest covers the content and its name, so a file that
+is truncated, damaged, renamed or from another version is not recognised. Files appear only when
+complete, so concurrent processes can safely write the same one.
 
-Each version has a folder of its own; one that nobody has used for a month is removed.
+Each version has its own folder, which is deleted after a month without use.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ._files import replacing
 
 _DAY = 86_400.0  # seconds
 _MONTH = 30 * _DAY
-_USED = "last-used"  # a file in each folder, as old as its last use
+_USED = "last-used"  # a file in each folder, touched when the folder is used
 
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def read_kept(path: Path, name: str) -> bytes | None:
-    """Return the content called `name` that was kept at `path`; None if it is not there whole."""
+    """Return the content called `name` from `path`; None if it is missing or damaged."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -43,7 +43,7 @@ def read_kept(path: Path, name: str) -> bytes | None:
 
 
 def write_kept(path: Path, name: str, content: bytes) -> None:
-    """Keep content for the next process; where that is impossible, nothing happens."""
+    """Keep content for the next process; do nothing if that is impossible."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path, "wb") as file:
@@ -56,7 +56,7 @@ def _digest(name: str, content: bytes) -> bytes:
 
 @functools.cache
 def version_folder(root: Path, version: str) -> Path:
-    """Return the folder of a version below `root`; the first call of a process tidies up there."""
+    """Return the folder of a version under `root`; the first call in a process tidies up there."""
     here = root / version
     with suppress(OSError):
         here.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def version_folder(root: Path, version: str) -> Path:
 
 
 def _tidy(here: Path) -> None:
-    """Note that a version is in use, and remove versions that have not been for a month."""
+    """Mark a version as in use, and delete versions that have been unused for a month."""
     mark = here / _USED
     if mark.exists() and time.time() - mark.stat().st_mtime < _DAY:
         return
@@ -79,7 +79,7 @@ def _tidy(here: Path) -> None:
 
 @functools.cache
 def surroundings() -> str:
-    """Name what the last bit of a number may depend on: versions, and the processor."""
+    """Name everything the last bit of a number may depend on: versions and the processor."""
     processor = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
     versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)

@@ -1,4 +1,4 @@
-"""Reading and writing what people type: numbers, lists and ``name:key=value`` specifications."""
+"""Parsing and formatting text: numbers, tables and ``name:key=value`` specifications."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
         if not equals or not key.strip():
             raise ValueError(f"{item!r} in {text!r} must have the form key=value.")
         if key.strip() in numbers:
-            raise ValueError(f"{key.strip()!r} stands twice in {text!r}.")
+            raise ValueError(f"{key.strip()!r} appears twice in {text!r}.")
         numbers[key.strip()] = to_number(value, f"{key.strip()} in {text!r}")
     return name.strip(), numbers
 
 
 def to_number(text: str, what: str) -> float:
-    """Return the number that `text` spells, fractions such as ``1/3`` included."""
+    """Parse a number; fractions such as ``1/3`` are allowed."""
     try:
         top, slash, bottom = text.partition("/")
         return float(top) / float(bottom) if slash else float(text)
@@ -39,7 +39,7 @@ def to_number(text: str, what: str) -> float:
 
 
 def to_share(text: str, what: str) -> float:
-    """Return the share that `text` spells: ``1%`` or ``0.01``.
+    """Parse a fraction written as ``1%`` or ``0.01``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def to_share(text: str, what: str) -> float:
 
 
 def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
-    """Return rows of text in columns, flush right except for the columns in `left`.
+    """Align rows of text in columns, flush right except for the columns in `left`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
 
 
 def to_count(value: object, what: str, least: int = 1) -> int:
-    """Return `value` as a whole number between `least` and 2^53, or say what is wrong with it.
+    """Convert `value` to a whole number between `least` and 2^53, or raise an error.
 
     Examples
     --------

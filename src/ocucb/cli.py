@@ -32,9 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
-        "Finite-armed stochastic bandits: play the policies of the paper *Optimally Confident "
+        "Finite-armed stochastic bandits: play the policies from the paper *Optimally Confident "
         "UCB* on any problem and measure their regret.\n\n"
-        "Start with: `ocucb simulate --policy ocucb --policy ucb --means 0,-0.3 --horizon 1e4`"
+        "Try: `ocucb simulate --policy ocucb --policy ucb --means 0,-0.3 --horizon 1e4`"
     ),
 )
 
@@ -42,13 +42,13 @@ DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
 
 
 def _fail(message: object, status: int = 2) -> typer.Exit:
-    """Print one sentence to standard error and return the exit that goes with it."""
+    """Print a one-sentence error and return the matching exit."""
     print(f"Error: {message}", file=sys.stderr)
     return typer.Exit(status)
 
 
 def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn wrong input into one sentence and status 2, and warnings into notes."""
+    """Turn invalid input into one sentence and status 2, and warnings into notes."""
 
     def note(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         print(f"Note: {message}", file=sys.stderr)
@@ -64,20 +64,20 @@ def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
                 raise _fail(error) from None
             except KeyboardInterrupt:
                 stop()
-            except RuntimeError as error:  # a store or workers that cannot be used
+            except RuntimeError as error:  # an unusable store or dead workers
                 raise _fail(error, 1) from None
             except OSError as error:
                 place = f"{error.filename}: " if error.filename else ""
                 raise _fail(f"{place}{error.strerror or error}.", 1) from None
             except MemoryError:
-                raise _fail("there is not enough memory for so many arms.", 1) from None
+                raise _fail("not enough memory; use fewer arms.", 1) from None
 
     return run
 
 
 @contextmanager
 def _hearing(handler: Any) -> Iterator[None]:
-    """Have Ctrl-C call `handler` in here, unless whoever started us has it ignored."""
+    """Call `handler` on Ctrl-C within the context, unless our caller ignores Ctrl-C."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)
@@ -89,7 +89,7 @@ def _hearing(handler: Any) -> Iterator[None]:
 
 @contextmanager
 def _standard_output() -> Iterator[None]:
-    """Turn standard output that cannot be written into one sentence and status 1."""
+    """Turn a failure to write to standard output into one sentence and status 1."""
     try:
         try:
             yield
@@ -97,15 +97,15 @@ def _standard_output() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except OSError as error:
-        # What is left in the buffer goes nowhere, or Python would complain about it at the end.
+        # Discard what is left in the buffer, or Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # else: whoever reads it has seen enough
+        if not isinstance(error, BrokenPipeError):  # else: the reader has seen enough
             print(f"Error: {unwritable('standard output', error)}", file=sys.stderr)
         sys.exit(1)
 
 
 def _check_outputs(*files: Path | None, picture: Path | None = None) -> None:
-    """Refuse, before anything is computed, a file that could not be written afterwards."""
+    """Raise, before anything is computed, if a file could not be written afterwards."""
     if picture is not None:
         from .figures import check_ending
 
@@ -118,13 +118,13 @@ def _deliver(
     *files: tuple[Path | None, Callable[[Path], object]],
     failures: Iterable[str] = (),
 ) -> None:
-    """Print `text` and write files; what cannot be written keeps nothing else back.
+    """Print `text` and write files; one that fails does not stop the others.
 
     Each file comes with the function that writes it. `failures` are sentences about files that
-    could not be written before this was called.
+    could not be written earlier.
     """
     said = list(failures)
-    with _hearing(signal.SIG_IGN):  # a second Ctrl-C must not cost what the first one left
+    with _hearing(signal.SIG_IGN):  # a second Ctrl-C must not lose what the first one left
         try:
             with _standard_output():
                 print(text)
@@ -165,7 +165,7 @@ def _problem(means: str | None, problem: str | None, noise: str, sigma: str | No
 
     if (means is None) == (problem is None):
         raise ValueError(
-            "give the arms either with --means 0,-0.3 or with --problem gap:K=2,gap=0.3."
+            "specify the arms either with --means 0,-0.3 or with --problem gap:K=2,gap=0.3."
         )
     spread: Any = 1.0
     if sigma is not None:
@@ -182,7 +182,7 @@ def _problem(means: str | None, problem: str | None, noise: str, sigma: str | No
         return made
     if noise == "bernoulli":
         if sigma is not None:
-            raise ValueError("--sigma does not go with Bernoulli rewards: theirs is 1/2.")
+            raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
         return problems.bernoulli(vector)
     if noise == "uniform":
         return problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
@@ -198,7 +198,7 @@ def simulate(
             "--policy",
             "-p",
             metavar="NAME[:KEY=VALUE,...]",
-            help="Who plays; may be given several times. `ocucb policies` lists them. "
+            help="Policy to play; repeat for several. `ocucb policies` lists them. "
             "Default: ocucb, ucb and moss.",
         ),
     ] = None,
@@ -209,8 +209,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME:KEY=VALUE,...",
-            help="An instance of the paper instead of means: gap:K=10,gap=0.3, uniform:K=10, "
-            "moss-failure:K=50, conjecture:K=50.",
+            help="One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
+            "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
         ),
     ] = None,
     horizon: Annotated[
@@ -219,8 +219,8 @@ def simulate(
             "--horizon",
             "-n",
             metavar="N",
-            help="Rounds in a run: 100000 or 1e5. "
-            "moss-failure and conjecture have horizons of their own (K^3, K^2).",
+            help="Rounds per run: 100000 or 1e5. "
+            "Defaults to K^3 for moss-failure and K^2 for conjecture.",
         ),
     ] = None,
     runs: Annotated[
@@ -229,21 +229,22 @@ def simulate(
             "--runs",
             "-r",
             metavar="N",
-            help="Independent runs of each policy. Default: 1000; with --precision at most 1e6.",
+            help="Independent runs of each policy. Default: 1000; with --precision, at most 1e6.",
         ),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Go on until two standard errors are below this share of the mean: 1% or 0.01.",
+            help="Run until two standard errors are below this fraction of the mean regret: "
+            "1% or 0.01.",
         ),
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
             metavar="N",
-            help="Same seed, same numbers. Default: a new one, printed; with --store 0.",
+            help="Same seed, same numbers. Default: a new one, which is printed; with --store, 0.",
         ),
     ] = None,
     noise: Annotated[
@@ -252,13 +253,13 @@ def simulate(
     sigma: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER", help="Standard deviation of the rewards, one or one for each arm."
+            metavar="LIST", help="Standard deviation of the rewards: one number, or one per arm."
         ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="auto, skip or step.")] = "auto",
     checkpoints: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Rounds at which to measure: 100,1000,10000"),
+        typer.Option(metavar="LIST", help="Rounds at which to measure regret: 100,1000,10000"),
     ] = None,
     workers: Annotated[
         str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
@@ -267,19 +268,19 @@ def simulate(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Play on a Dask cluster, tcp://scheduler:8786 (pip install 'ocucb[dask]').",
+            help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
         ),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep finished runs in this file and go on from those that it holds; "
+            help="Keep finished runs in this file and resume from those it holds; "
             "`ocucb results FILE` shows them.",
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw regret over time (.png, .pdf, .svg).")
+        Path | None, typer.Option(metavar="FILE", help="Plot regret over time (.png, .pdf, .svg).")
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
@@ -289,7 +290,7 @@ def simulate(
         typer.Option(metavar="FILE", help="Save everything, for SimulationResult.load in Python."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array, an object for each policy.")
+        bool, typer.Option("--json", help="Print a JSON array with one object per policy.")
     ] = False,
 ) -> None:
     """Play policies on a problem many times and print their regret with error bars.
@@ -311,7 +312,7 @@ def simulate(
     if rounds is None:
         rounds = arms.paper_horizon
     if rounds is None:
-        raise ValueError("--horizon is missing: give the number of rounds, for example 1e4.")
+        raise ValueError("--horizon is missing; set the number of rounds, for example 1e4.")
     _check_outputs(csv, save, picture=plot)
 
     from .simulation import SimulationInterrupted
@@ -319,7 +320,7 @@ def simulate(
 
     stopped = False
     if store is not None and seed is None:
-        seed = "0"  # a store is there to be gone on from, which needs the same seed again
+        seed = "0"  # resuming from a store needs the same seed again
     try:
         with _hearing(signal.default_int_handler):  # from here on there may be numbers to show
             result = run(
@@ -352,9 +353,9 @@ def simulate(
         _deliver(text, (csv, result.to_csv), (save, result.save), (plot, result.plot))
     finally:
         if stopped:
-            print("Stopped: the numbers are those of the runs that were finished.", file=sys.stderr)
+            print("Stopped: the numbers are those of the finished runs.", file=sys.stderr)
             if store is not None:
-                print(f"They are kept in {store}: the same command goes on.", file=sys.stderr)
+                print(f"They are kept in {store}; the same command resumes.", file=sys.stderr)
             os._exit(130)  # at once: threads may be in the middle of a long run
 
 
@@ -368,7 +369,7 @@ def _cluster(address: str) -> Executor:
         client = Client(address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(
-            f"no Dask scheduler answers at {address!r}; start one with: dask scheduler"
+            f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler'."
         ) from error
     executor: Executor = client.get_executor()
     return executor
@@ -377,7 +378,7 @@ def _cluster(address: str) -> Executor:
 @app.command()
 @_report_errors
 def results(
-    path: Annotated[Path, typer.Argument(metavar="STORE", help="A file that --store made.")],
+    path: Annotated[Path, typer.Argument(metavar="STORE", help="A file created by --store.")],
     policy: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only policies whose name contains this.")
     ] = None,
@@ -390,13 +391,13 @@ def results(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw regret over time, a panel for each problem."),
+        typer.Option(metavar="FILE", help="Plot regret over time, one panel per problem."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array, an object for each simulation.")
+        bool, typer.Option("--json", help="Print a JSON array with one object per simulation.")
     ] = False,
 ) -> None:
-    """List the simulations that a store holds: policy, problem, runs, mean regret, age.
+    """List the simulations in a store: policy, problem, runs, mean regret, age.
 
     **Examples**
 
@@ -437,7 +438,8 @@ def policies(
 ) -> None:
     """List the policies with formula, parameters and source.
 
-    In formulae T is the arm's number of pulls, t the round, n the horizon, K the number of arms.
+    In the formulas, T is the arm's number of pulls, t the round, n the horizon, K the number of
+    arms.
 
     **Example**
 
@@ -473,24 +475,24 @@ def policies(
 @_report_errors
 def gittins(
     rounds: Annotated[
-        str | None, typer.Argument(metavar="M", help="Rounds left, the present one included.")
+        str | None, typer.Argument(metavar="M", help="Rounds left, including the current one.")
     ] = None,
     pulls: Annotated[
-        str | None, typer.Argument(metavar="T", help="Times the arm has been pulled.")
+        str | None, typer.Argument(metavar="T", help="Number of times the arm has been pulled.")
     ] = None,
     sigma: Annotated[
         str, typer.Option(metavar="NUMBER", help="Standard deviation of the rewards.")
     ] = "1",
     plot: Annotated[
-        bool, typer.Option("--plot", help="Draw g over (M, T), with its Brownian limit.")
+        bool, typer.Option("--plot", help="Plot g over (M, T), with its Brownian limit.")
     ] = False,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the picture goes (.png, .pdf, .svg).")
+        Path, typer.Option(metavar="FILE", help="File for the plot (.png, .pdf, .svg).")
     ] = Path("gittins.png"),
 ) -> None:
     """Print the Gittins offset g(M, T): what an arm's index adds to its mean.
 
-    For Gaussian rewards and a flat prior; an arm that has been pulled T times, with M rounds left.
+    For Gaussian rewards and a flat prior, with M rounds left and the arm pulled T times.
 
     **Examples**
 
@@ -502,7 +504,7 @@ def gittins(
     from ._text import to_count, to_number
 
     if (rounds is None) != (pulls is None) or (rounds is None and not plot):
-        raise ValueError("give both M and T, for example: ocucb gittins 1000 10.")
+        raise ValueError("M and T are both needed, for example: ocucb gittins 1000 10.")
     _check_outputs(picture=out if plot else None)
     lines = []
     if rounds is not None:
@@ -531,30 +533,30 @@ def reproduce(
         Path, typer.Option(metavar="DIR", help="Folder for data, figures and the page.")
     ] = Path("reproduction"),
     runs: Annotated[
-        str | None, typer.Option("--runs", "-r", metavar="N", help="Runs for each point.")
+        str | None, typer.Option("--runs", "-r", metavar="N", help="Runs per point.")
     ] = None,
     scale: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Runs as a share of the paper's: 0.1")
+        str | None, typer.Option(metavar="SHARE", help="Runs as a fraction of the paper's: 0.1")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The paper's own number of runs in every panel: hours.")
+        bool, typer.Option("--full", help="Use the paper's own number of runs: takes hours.")
     ] = False,
     seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
     moss_constant: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author ran 4.")
+        str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author used 4.")
     ] = "2",
     workers: Annotated[
         str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
     ] = None,
     dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Play on a Dask cluster.")
+        str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")
     ] = None,
 ) -> None:
-    """Redraw every figure of the paper and check every claim of its text.
+    """Redraw every figure in the paper and check the claims in its text.
 
-    Writes a CSV for each panel, a PDF, SVG and PNG for each figure, claims.csv, and index.html, a
-    page with all of it. Stop it at any moment: the same command goes on where it was, and with
-    more runs it adds to those that are finished.
+    Writes a CSV per panel, a PDF, SVG and PNG per figure, claims.csv, and index.html, a page that
+    shows everything. Interrupt it at any time: the same command resumes, and with more runs it
+    adds to the finished ones.
 
     **Examples**
 
@@ -566,7 +568,7 @@ def reproduce(
     from .paper import reproduce as redraw
 
     if sum((runs is not None, scale is not None, full)) > 1:
-        raise ValueError("give only one of --runs, --scale and --full.")
+        raise ValueError("use only one of --runs, --scale and --full.")
     share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
     try:
         with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
@@ -585,7 +587,7 @@ def reproduce(
         if not _holds_runs(out / "results.db"):
             raise
         print(
-            f"Stopped: what is finished is kept in {out}; the same command goes on.",
+            f"Stopped: the finished runs are kept in {out}; the same command resumes.",
             file=sys.stderr,
         )
         os._exit(130)
@@ -615,7 +617,7 @@ def theory(
         str | None,
         typer.Option(
             metavar="NAME:KEY=VALUE,...",
-            help="An instance of the paper instead of means, as in `ocucb simulate`.",
+            help="One of the paper's instances, instead of --means, as in `ocucb simulate`.",
         ),
     ] = None,
     horizon: Annotated[
@@ -626,7 +628,7 @@ def theory(
         str | None, typer.Option(metavar="NUMBER", help="The noise is sigma-subgaussian.")
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--simulate", help="Measure the regret of policies beside the bounds.")
+        bool, typer.Option("--simulate", help="Also measure the regret of policies.")
     ] = False,
     policy: Annotated[
         list[str] | None,
@@ -634,27 +636,27 @@ def theory(
             "--policy",
             "-p",
             metavar="NAME[:KEY=VALUE,...]",
-            help="With --simulate: whose regret; may be given several times. Default: ocucb, and "
-            "UCB and MOSS with the constants that their bounds are proved for.",
+            help="With --simulate: policy to play; repeat for several. Default: ocucb, and "
+            "UCB and MOSS with the constants for which their bounds are proved.",
         ),
     ] = None,
     runs: Annotated[
         str | None,
-        typer.Option("--runs", "-r", metavar="N", help="With --simulate: runs, 1000 by default."),
+        typer.Option("--runs", "-r", metavar="N", help="With --simulate: runs. Default: 1000."),
     ] = None,
     seed: Annotated[
         str | None, typer.Option(metavar="N", help="With --simulate: same seed, same numbers.")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw regret against n with the bounds as bands."),
+        typer.Option(metavar="FILE", help="Plot regret against n, with the bounds as bands."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead.")] = False,
 ) -> None:
-    """Print what is promised, what is impossible and, on request, what is measured.
+    """Print upper and lower bounds on the regret and, on request, measured regret.
 
-    A *bound* holds as it stands; a *shape* is known up to a constant factor only; a *limit* holds
-    for n → ∞. Bounds whose condition fails are listed with the reason.
+    A *bound* holds exactly as printed; a *shape* is known only up to a constant factor; a *limit*
+    holds as n → ∞. Bounds whose conditions fail are listed with the reason.
 
     **Examples**
 
@@ -667,16 +669,16 @@ def theory(
     arms = _problem(means, problem, "gaussian", sigma)
     rounds: Any = arms.paper_horizon if horizon is None else horizon
     if rounds is None:
-        raise ValueError("--horizon is missing: give the number of rounds, for example 1e5.")
+        raise ValueError("--horizon is missing; set the number of rounds, for example 1e5.")
     for option, given in (("--policy", policy), ("--runs", runs), ("--seed", seed)):
         if given and not measure:
-            raise ValueError(f"{option} goes with --simulate.")
+            raise ValueError(f"{option} needs --simulate.")
     _check_outputs(picture=plot)
 
     from . import theory as bounds
     from .theory import DEFAULT_POLICIES as with_bounds
 
-    with _hearing(signal.default_int_handler):  # a progress bar tidies up when it is interrupted
+    with _hearing(signal.default_int_handler):  # let the progress bar clean up
         report = bounds.report(
             arms,
             to_count(rounds, "horizon"),
@@ -698,6 +700,6 @@ def theory(
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no ± gets a question mark
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     with _standard_output():
         app()

@@ -1,4 +1,4 @@
-"""The progress bar of long simulations, on standard error and for people only."""
+"""The progress bar of long simulations, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 
 
 class Meter:
-    """Shows how many runs of which policy are done, the rate in pulls, and the time left.
+    """Shows the policy, its finished runs, the rate in pulls per second, and the time left.
 
     Parameters
     ----------
     wanted : bool or None
-        None shows it when standard error is a terminal.
+        None shows it if standard error is a terminal.
     """
 
     def __init__(self, wanted: bool | None) -> None:
@@ -38,7 +38,7 @@ class Meter:
             self._bar.stop()
 
     def watch(self, job: Job, block: Block, played: bool) -> None:
-        """Take note of a block that was merged; those from a store say nothing about the rate."""
+        """Record a merged block; blocks from a store (not `played`) do not count for the rate."""
         now = time.monotonic()
         if job is not self._job:
             self._job, self._began, self._played, self._task = job, now, 0, None
@@ -69,7 +69,7 @@ class Meter:
 
 
 def time_left(few: float, many: float, speed: float) -> str:
-    """Return how long so many runs will take at so many a second, from few to many.
+    """Format the time left for `few` to `many` runs at `speed` runs per second.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def time_left(few: float, many: float, speed: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Format a time for people.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 def precision_note(job: Job) -> str:
-    """Say how precise a job is by now, and between which numbers of runs it will end."""
+    """Describe a job's current precision and the range of runs it still needs."""
     assert job.merged is not None
     mean = float(job.merged.mean[-1])
     now = f"±{100 * job.half_width / mean:.2g}%" if mean > 0 else ""
@@ -108,13 +108,13 @@ def precision_note(job: Job) -> str:
     low, high = job.runs_needed()
     if high < 1.3 * low:
         return f"{now}, needs {_short(high)} runs"
-    # A bar that is not known well cannot say when it will be small enough.
+    # An uncertain error bar cannot predict when it will be small enough.
     open_end = " or more" if high > 3 * low else ""
     return f"{now}, needs {_short(low)} to {_short(high)} runs{open_end}"
 
 
 def _short(runs: float) -> str:
-    """Return a number in two digits: 1,200 or 1.2 million."""
+    """Format a number with two digits: 1,200 or 1.2 million."""
     if runs >= 1e6:
         return f"{runs / 1e6:.2g} million"
     step = 10 ** max(0, len(str(int(runs))) - 2)
@@ -122,8 +122,8 @@ def _short(runs: float) -> str:
 
 
 def progress_bar(count: str) -> Any:
-    """Return a bar whose tasks have fields "rate" and "left"; `count` says what is counted."""
-    # rich is imported only when there is something to show
+    """Return a bar whose tasks have fields "rate" and "left"; `count` formats the count."""
+    # imported only if there is something to show
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 

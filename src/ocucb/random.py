@@ -1,9 +1,9 @@
 """Random numbers for kernels: xoshiro256++ words, uniforms, ziggurat normals and binomials.
 
-numpy's Generator costs twice as much inside compiled code and cannot be shared by threads. Here a
-stream is four words in an array, and every run of a simulation has streams of its own, which
-depend on nothing but the simulation's key and the number of the run. So the numbers do not change
-with the way in which the runs are cut into blocks or spread over threads and machines.
+numpy's Generator is twice as slow inside compiled code and cannot be shared between threads. Here a
+stream is an array of four words, and every run of a simulation has its own streams, which
+depend only on the simulation's key and the run's index. So the numbers do not depend on
+how runs are split into blocks or distributed over threads and machines.
 
 References
 ----------
@@ -24,7 +24,7 @@ from ._compile import compiled, inlined
 from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
-CHOICES = np.int64(1)  # stream of the policy: ties and randomised choices
+CHOICES = np.int64(1)  # stream of the policy: tie-breaking and randomised choices
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -39,10 +39,10 @@ def _mix(word: np.uint64) -> np.uint64:
 
 @compiled
 def start_stream(state: Words, key: Words, run: int, stream: int | np.int64) -> None:
-    """Set `state` to the beginning of a stream of run number `run`.
+    """Set `state` to the start of a stream of run number `run`.
 
-    Every word of the state mixes both words of the key with the number of the run, so that
-    neighbouring runs start at unrelated places of a period of 2^256.
+    Every word of the state mixes both words of the key with the run number, so neighbouring
+    runs start at unrelated points of a period of 2^256.
     """
     place = _mix(key[0] + np.uint64(2 * run + stream) * _GOLDEN)
     for i in range(4):
@@ -70,7 +70,7 @@ def word(state: Words) -> np.uint64:
 
 @inlined
 def uniform(state: Words) -> float:
-    """Return a number from [0, 1), a multiple of 2^-53."""
+    """Return a uniform number in [0, 1), a multiple of 2^-53."""
     return np.int64(word(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
@@ -83,7 +83,7 @@ def below(state: Words, count: int | np.int64) -> int:
 def _ziggurat() -> tuple[Floats, Floats]:
     """Return widths and heights of 256 layers of equal area under exp(-x^2 / 2).
 
-    Layer 0 is the base strip together with the tail beyond `edge[1]`; `edge[i]` falls with i.
+    Layer 0 is the base strip plus the tail beyond `edge[1]`; `edge[i]` decreases with i.
     """
     layers = 256
     tail, area = 3.6541528853610088, 0.00492867323399
@@ -104,7 +104,7 @@ _TAIL = float(_EDGE[1])
 
 @compiled
 def _normal_outside(state: Words, layer: np.int64, x: float) -> float:
-    """Finish the one normal in a hundred whose point fell outside the inner box of its layer."""
+    """Finish the one normal in a hundred whose point falls outside the inner box of its layer."""
     while True:
         if layer == 0:
             while True:  # the tail beyond the last edge, by Marsaglia's method
@@ -123,7 +123,7 @@ def _normal_outside(state: Words, layer: np.int64, x: float) -> float:
 
 @inlined
 def normal(state: Words) -> float:
-    """Return a standard normal number (ziggurat with 256 layers)."""
+    """Return a standard normal variate (ziggurat with 256 layers)."""
     bits = word(state)
     layer = bits & np.uint64(255)
     x: float = (np.int64(bits) >> 11) * _STEP[layer]
@@ -216,7 +216,7 @@ def binomial(state: Words, count: float, p: float) -> float:
 
 @compiled
 def pick(values: Floats, top: float, stream: Words) -> int:
-    """Return one of the arms whose value is `top`, all of them equally likely."""
+    """Return one of the arms whose value is `top`, uniformly at random."""
     ties = np.int64(0)
     for i in range(values.size):
         if values[i] == top:
@@ -232,7 +232,7 @@ def pick(values: Floats, top: float, stream: Words) -> int:
 
 @inlined
 def largest(values: Floats, stream: Words) -> int:
-    """Return the arm with the largest value, ties broken at random; -1 where a value is nan."""
+    """Return the arm with the largest value, breaking ties at random; -1 if a value is nan."""
     best, top, several = -1, -np.inf, False
     for i in range(values.size):
         if values[i] > top:

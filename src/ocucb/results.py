@@ -1,4 +1,4 @@
-"""What comes out of a simulation: means, error bars, quantiles; as a table, a figure, a file."""
+"""Simulation results: means, error bars and quantiles, as a table, a figure or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-SAMPLE_SIZE = 65_536  # runs whose regret is kept one by one; quantiles come from these
+SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 _FORMAT = "ocucb-simulation"
 _VERSION = 1
 
@@ -34,10 +34,10 @@ _COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret"
 
 @dataclass(frozen=True)
 class Moments:
-    """Number, mean and summed squared deviation of runs, at each checkpoint, and their pulls.
+    """Number of runs, mean and summed squared deviation at each checkpoint, and mean pulls.
 
-    Blocks of runs are reduced to these and then merged, always in the order of the runs, so that
-    the outcome is the same to the last bit however the blocks were computed.
+    Blocks of runs are reduced to these and merged in the order of the runs, so the
+    result is the same to the last bit no matter how the blocks were computed.
     """
 
     runs: int
@@ -50,7 +50,7 @@ class Moments:
     def of(outcome: Outcome, sample: int = SAMPLE_SIZE) -> Moments:
         """Reduce the outcome of a kernel.
 
-        Of the first `sample` runs the final regret is kept as it is.
+        The final regrets of the first `sample` runs are kept individually.
         """
         regret, pulls = outcome
         mean = regret.mean(axis=0)
@@ -61,14 +61,14 @@ class Moments:
 
     @property
     def kurtosis(self) -> float:
-        """Fourth central moment over the squared variance, of the runs that were kept."""
+        """Fourth central moment over the squared variance, from `sample`."""
         squares = (self.sample - self.sample.mean()) ** 2
         variance = float(squares.mean())
-        # by Jensen's inequality it is at least 1, whatever rounding says
+        # at least 1 by Jensen's inequality, despite rounding
         return max(1.0, float((squares**2).mean()) / variance**2) if variance > 0.0 else 1.0
 
     def merged(self, later: Moments) -> Moments:
-        """Return the moments of both together (Chan, Golub and LeVeque 1979)."""
+        """Return the combined moments (Chan, Golub and LeVeque 1979)."""
         runs = self.runs + later.runs
         share = later.runs / runs
         shift = later.mean - self.mean
@@ -84,26 +84,26 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class PolicyResult:
-    """How one policy did.
+    """The result for one policy.
 
     Attributes
     ----------
     policy, label : str
         Its name with all parameters, and its short name for tables.
     engine : str
-        The engine that played it.
+        The engine that simulated it.
     horizon, runs : int
-        Rounds in a run, and runs.
+        Rounds per run, and number of runs.
     checkpoints : ndarray
-        Rounds after which the regret was measured; the last is the horizon.
+        Rounds after which regret was measured; the last is the horizon.
     regret, stderr : ndarray
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
     pulls : ndarray
         Mean number of pulls of each arm.
     sample : ndarray
-        Final regret of the first 65,536 runs, one by one.
+        Individual final regrets of the first 65,536 runs.
     seconds : float
-        Time spent on its runs, added up over workers; compilation is left out.
+        Time spent on its runs, summed over workers, excluding compilation.
     """
 
     policy: str
@@ -164,7 +164,7 @@ class PolicyResult:
         return np.quantile(self.sample, level)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result at the horizon as plain numbers: one object of ``--json``."""
+        """Return the result at the horizon as plain numbers: one object in ``--json``."""
         levels = self.quantile(QUANTILES)
         return {
             "policy": self.policy,
@@ -180,21 +180,21 @@ class PolicyResult:
 
 
 def _number(value: float) -> float | None:
-    """Return a float that JSON can write: None instead of nan."""
+    """Return a value that JSON can represent: None instead of nan."""
     return None if value != value else float(value)
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """What `simulate` returns: one `PolicyResult` for each policy.
+    """What `simulate` returns: one `PolicyResult` per policy.
 
-    ``result["ocucb"]`` finds a policy by its name, as ``result[0]`` does by its place. Where
-    several share a short name, the full one is needed: ``result["ocucb:alpha=3,psi=2"]``.
+    Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
+    short name, use the full one: ``result["ocucb:alpha=3,psi=2"]``.
 
     Attributes
     ----------
     policies : list of PolicyResult
-        One for each policy, in the order of the call.
+        One per policy, in the order of the call.
     problem : str
         The problem's name.
     means : ndarray
@@ -204,9 +204,9 @@ class SimulationResult:
     sigma : float
         What the policies were told about the noise.
     seed : int
-        ``rng=seed`` gives the same numbers again.
+        ``rng=seed`` reproduces the numbers.
     version : str
-        The version of ocucb that made it.
+        The version of ocucb that produced it.
     """
 
     policies: list[PolicyResult]
@@ -229,7 +229,7 @@ class SimulationResult:
         exact = [one for one in self if which in (one.policy, one.label)]
         found = exact or [one for one in self if which == one.policy.partition(":")[0]]
         if not found:
-            raise KeyError(f"no policy {which!r} here; there are {[one.policy for one in self]}")
+            raise KeyError(f"no policy {which!r}; choose from {[one.policy for one in self]}.")
         if len(found) > 1:
             raise KeyError(
                 f"{which!r} matches {[one.policy for one in found]}; use the full name or the "
@@ -238,10 +238,7 @@ class SimulationResult:
         return found[0]
 
     def table(self) -> str:
-        """Return the result as text: a line for each policy.
-
-        Regret is followed by two standard errors.
-        """
+        """Return the result as text, one line per policy; error bars are two standard errors."""
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
         for one in self:
             bar = 2 * one.stderr[-1]
@@ -275,7 +272,7 @@ class SimulationResult:
         return f"<table><caption>{self.problem}</caption>{head}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each policy and checkpoint, as dictionaries."""
+        """Return one dictionary per policy and checkpoint."""
         return [
             dict(
                 zip(
@@ -312,12 +309,12 @@ class SimulationResult:
         write_rows(self.rows(), path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Draw regret against rounds, with bands of two standard errors.
+        """Plot regret over time, with bands of two standard errors.
 
         Parameters
         ----------
         path : path, optional
-            Where to write it; the ending (.png, .pdf, .svg) says how.
+            File to write; its ending (.png, .pdf, .svg) determines the format.
 
         Returns
         -------
@@ -363,24 +360,24 @@ class SimulationResult:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SimulationResult:
-        """Read a file that `save` wrote.
+        """Read a file written by `save`.
 
         Raises
         ------
         ValueError
-            The file is something else, or damaged; one sentence says what is wrong.
+            The file is damaged or was not written by `save`; the message says what is wrong.
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError(f"{path} is not a simulation that ocucb saved.")
+            raise ValueError(f"{path} is not a simulation saved by ocucb.")
         version = document.get("format_version")
         if type(version) is not int or version != _VERSION:
             raise ValueError(
-                f"{path} was saved in format {version!r}, and this ocucb reads format {_VERSION}; "
-                "a newer ocucb may read it."
+                f"{path} was saved in format {version!r}, but this version reads only format "
+                f"{_VERSION}; a newer ocucb may read it."
             )
         try:
             means = _floats(document, "means")
@@ -403,7 +400,7 @@ class _Damaged(Exception):
 
 
 def _restored(document: Any, arms: int) -> PolicyResult:
-    """Return the result of one policy; every number is looked at before it is believed."""
+    """Return the result of one policy after checking every number."""
     if not isinstance(document, dict):
         raise _Damaged("'policies' must hold objects")
     count = "a whole number from 1 to 2^53"
@@ -418,7 +415,7 @@ def _restored(document: Any, arms: int) -> PolicyResult:
             and all(t < later for t, later in pairwise(given))
             and given[-1] == horizon
         ),
-        "a list of rounds that increase up to the horizon",
+        "a list of increasing rounds that ends with the horizon",
     )
     return PolicyResult(
         policy=_take(document, "policy", _is_text, "text"),
@@ -436,7 +433,7 @@ def _restored(document: Any, arms: int) -> PolicyResult:
 
 
 def _take(document: dict[str, Any], key: str, good: Callable[[Any], bool], words: str) -> Any:
-    """Return what a document has under `key`, or say what it must be."""
+    """Return a document's value for `key`, or raise with what it must be."""
     if key not in document:
         raise _Damaged(f"{key!r} is missing")
     if not good(document[key]):
@@ -453,7 +450,7 @@ def _is_filled_list(value: Any) -> bool:
 
 
 def _is_seed(value: Any) -> bool:
-    return type(value) is int and value >= 0  # `type`, because True is an int as well
+    return type(value) is int and value >= 0  # `type`, because True is an int too
 
 
 def _is_count(value: Any) -> bool:
@@ -461,7 +458,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Tell whether something is a finite number that a float can hold."""
+    """Tell whether `value` is a finite number that a float can hold."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
@@ -479,7 +476,7 @@ def _floats(
     size: int | None = None,
     good: Callable[[Any], bool] = _is_number,
 ) -> Floats:
-    """Return a list of numbers, of this size if one is given, as an array; null becomes nan."""
+    """Return a list of numbers (of length `size`, if given) as an array; null becomes nan."""
 
     def fits(given: Any) -> bool:
         sized = _is_filled_list(given) and len(given) == (size or len(given))
@@ -493,7 +490,7 @@ def _floats(
 def write_rows(
     rows: list[dict[str, Any]], path: str | os.PathLike[str], more: tuple[str, ...] = ()
 ) -> None:
-    """Write rows that `SimulationResult.rows` gave, and perhaps more columns, to a CSV file."""
+    """Write rows from `SimulationResult.rows`, with any extra columns in `more`, to a CSV file."""
     with replacing(path) as file:
         writer = csv.DictWriter(file, (*_COLUMNS, *more), lineterminator="\n")
         writer.writeheader()
@@ -501,13 +498,13 @@ def write_rows(
 
 
 def with_half_width(mean: float, bar: float) -> tuple[str, str]:
-    """Return a number and its error bar with as many decimals as make sense."""
+    """Format a number and its error bar with a sensible number of decimals."""
     digits = _digits(bar)
     return f"{mean:.{digits}f}", f"± {bar:.{digits}f}" if bar == bar else ""
 
 
 def _digits(bar: float) -> int:
-    """Return how many decimals show two digits of an error bar."""
+    """Return the number of decimals that shows two digits of an error bar."""
     if not bar > 0 or not np.isfinite(bar):
         return 2
     return int(min(9, max(0, 1 - np.floor(np.log10(bar)))))

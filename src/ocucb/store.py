@@ -1,8 +1,8 @@
 """A store: finished blocks of simulations in one SQLite file, so that no run is played twice.
 
-A block is kept under its specification's identity, its first run and its number of runs; the same
-block cannot be there twice, whoever writes it. Blocks are committed together a few times a second,
-and synchronously: what was committed outlives a kill and a power cut.
+A block is keyed by its specification's identity, its first run and its number of runs, so the
+same block is never stored twice. Blocks are committed in batches a few times a second,
+synchronously: committed blocks survive a kill or a power cut.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _APPLICATION = 0x6F637563  # "ocuc", in the file's header
 _FORMAT = 1
 _BEGINNING = b"SQLite format 3\0"
 _PAUSE = 0.25  # seconds between commits: a synchronous one may take ten milliseconds
-_CHECKED = 2**28  # bytes: smaller files are looked through for damage when they are opened
+_CHECKED = 2**28  # bytes: files up to this size are checked for damage when opened
 _PATIENCE = 60.0  # seconds to wait for another process
 
 _TABLES = (
@@ -71,7 +71,7 @@ _TABLES = (
 )
 
 
-# What is true of every row that ocucb writes: SQLite itself lets any column hold anything.
+# What holds for every row that ocucb writes: SQLite itself lets any column hold anything.
 _SOUND = {
     "simulations": [
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
@@ -93,7 +93,7 @@ _SOUND = {
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be used, in one sentence with what to do about it."""
+    """A store cannot be used; the message is one sentence that says why and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +116,9 @@ class Store:
     Parameters
     ----------
     path : path
-        The file; it is made if it does not exist.
+        The file; it is created if it does not exist.
     read_only : bool
-        Open a file that exists, and change nothing.
+        Open an existing file and change nothing.
 
     Examples
     --------
@@ -139,16 +139,16 @@ class Store:
         self._numbers: dict[str, int] = {}
         self._checked: set[str] = set()
         if read_only and not self.path.exists():
-            raise StoreError(f"there is no store {self.path}; simulate with --store makes one.")
+            raise StoreError(f"there is no store {self.path}; simulate with --store creates one.")
         if not self.path.parent.is_dir():
-            raise StoreError(f"the folder of {str(self.path)!r} does not exist.")
+            raise StoreError(f"the folder of {str(self.path)!r} does not exist; create it first.")
         if self.path.exists() and not self.path.is_file():
-            raise StoreError(f"{self.path} is no file; name one, for example results.db.")
+            raise StoreError(f"{self.path} is not a file; name one, for example results.db.")
         with self._translate_errors():
             if self._is_foreign():
                 raise StoreError(
-                    f"{self.path} is no store of ocucb, or its beginning is damaged; it was left "
-                    "alone: choose another file."
+                    f"{self.path} is not an ocucb store, or its header is damaged; it was left "
+                    "unchanged: choose another file."
                 )
             self._database = self._connection(read_only)
             self._database.execute(f"pragma busy_timeout = {int(1000 * _PATIENCE)}")
@@ -161,7 +161,7 @@ class Store:
                 self._database.close()
                 raise
 
-    _REMOVED = "{} was removed in the meantime; run again to make it anew."
+    _REMOVED = "{} was deleted in the meantime; run again to recreate it."
 
     def _removed(self) -> bool:
         return hasattr(self, "_database") and not self.path.exists()
@@ -176,8 +176,8 @@ class Store:
         address = self.path.absolute().as_uri()
         mode = "rwc"
         if read_only:
-            # In a folder that may not be written to, SQLite cannot make the file that readers of
-            # a write-ahead log share. Where there is no log, it need not.
+            # In a read-only folder, SQLite cannot create the file that readers of a write-ahead
+            # log share. Without a log, it need not.
             log = Path(f"{self.path}-wal")
             alone = not os.access(self.path.parent, os.W_OK)
             empty = not log.exists() or log.stat().st_size == 0
@@ -185,25 +185,25 @@ class Store:
         return sqlite3.connect(f"{address}?mode={mode}", uri=True, isolation_level=None)
 
     def _set_up(self) -> None:
-        """Make the tables in a new file; in any file, make sure that it can be written."""
+        """Create the tables in a new file; in any case, make sure the file can be written."""
         database = self._database
         if not self._is_empty():
             self._check()
         database.execute("pragma synchronous = full")
-        # Where nothing can be written, this fails before anything is played.
+        # If nothing can be written, this fails before anything is played.
         with self._transaction():
             if self._is_empty():
                 for table in _TABLES:
                     database.execute(table)
                 database.execute(f"pragma application_id = {_APPLICATION}")
                 database.execute(f"pragma user_version = {_FORMAT}")
-        self._write_ahead()  # only now, so that the file itself says what it is
+        self._write_ahead()  # only now, so that the header is in the file itself, not the log
 
     def _is_empty(self) -> bool:
         return not self._database.execute("select count(*) from sqlite_master").fetchone()[0]
 
     def _write_ahead(self) -> None:
-        """Switch to a write-ahead log; processes that start at once must take turns."""
+        """Switch to a write-ahead log; processes that start simultaneously must take turns."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -217,16 +217,16 @@ class Store:
     def _check(self) -> None:
         database = self._database
         if self._is_empty():
-            raise StoreError(f"{self.path} is empty: nothing has been simulated into it yet.")
+            raise StoreError(f"{self.path} is empty; simulate with --store to fill it.")
         if database.execute("pragma application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(
-                f"{self.path} is a database of another program; it was left alone: choose another "
-                "file."
+                f"{self.path} is another program's database; it was left unchanged: choose "
+                "another file."
             )
         version = database.execute("pragma user_version").fetchone()[0]
         if version != _FORMAT:
             raise StoreError(
-                f"{self.path} was made by a newer ocucb (format {version}, and this one knows "
+                f"{self.path} was written by a newer ocucb (format {version}; this version reads "
                 f"{_FORMAT}); upgrade ocucb or choose another file."
             )
         if self.path.stat().st_size <= _CHECKED:
@@ -238,7 +238,7 @@ class Store:
                     f"select rowid from {name} where not ({' and '.join(sound)}) limit 1"
                 ).fetchone()
                 if odd is not None:
-                    raise sqlite3.DatabaseError(f"row {odd[0]} of {name} is not as ocucb wrote it")
+                    raise sqlite3.DatabaseError(f"row {odd[0]} of {name} is invalid")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -247,7 +247,7 @@ class Store:
             yield
             self._database.execute("commit")
         except BaseException:
-            self._numbers.clear()  # rows that were made in this transaction are gone
+            self._numbers.clear()  # rows created in this transaction are gone
             if self._database.in_transaction:
                 self._database.execute("rollback")
             raise
@@ -258,30 +258,30 @@ class Store:
         try:
             yield
         except sqlite3.ProgrammingError:
-            raise  # it was closed, or belongs to another thread: a mistake in the program
+            raise  # closed, or used from another thread: a bug in the calling program
         except sqlite3.Error as error:
             reason = " ".join(str(error).split())
             if self._removed():
                 remedy = self._REMOVED.format(self.path)
             elif "full" in reason or "I/O" in reason:
                 remedy = (
-                    f"{self.path} cannot grow ({reason}); what was committed is safe: make room on "
-                    "the disk and run again, it goes on where it was."
+                    f"{self.path} cannot grow ({reason}); committed runs are safe: free some disk "
+                    "space and run again to resume."
                 )
             elif "readonly" in reason or "unable to open" in reason:
                 remedy = (
                     f"{self.path} cannot be written ({reason}); choose another file, change its "
-                    "permissions, or copy it (and the files beside it) to a folder of your own."
+                    "permissions, or copy it (and the files beside it) to a writable folder."
                 )
             elif "locked" in reason:
                 remedy = (
                     f"{self.path} has been locked by another process for "
-                    f"{_PATIENCE:g} seconds; wait until that is done and run again."
+                    f"{_PATIENCE:g} seconds; wait for that process and run again."
                 )
             else:
                 remedy = (
-                    f"{self.path} is damaged ({reason}); it was left alone: move it away and run "
-                    f"again, or rescue what it holds with: sqlite3 {self.path} .recover"
+                    f"{self.path} is damaged ({reason}); it was left unchanged: move it away and "
+                    f"run again, or rescue its contents with: sqlite3 {self.path} .recover"
                 )
             raise StoreError(remedy) from error
         except OSError as error:
@@ -289,12 +289,12 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Explain rows that ocucb cannot have written, too: large files are not looked through."""
+        """Also translate errors from rows ocucb cannot have written: large files go unchecked."""
         with self._translate_errors():
             try:
                 yield
             except (OverflowError, TypeError, ValueError, zlib.error) as error:
-                raise sqlite3.DatabaseError(f"a row is not as ocucb wrote it: {error}") from error
+                raise sqlite3.DatabaseError(f"invalid row: {error}") from error
 
     def __enter__(self) -> Store:
         return self
@@ -307,7 +307,7 @@ class Store:
             self._database.close()
 
     def get(self, specification: Specification, first: int, runs: int) -> Block | None:
-        """Return a block, or None if it is not here or damaged."""
+        """Return a block, or None if it is missing or damaged."""
         from .specification import Block
 
         with self._reading():
@@ -325,13 +325,13 @@ class Store:
             if moments is not None:
                 return Block(first, moments, float(seconds))
         warnings.warn(
-            f"{self.path}: a block of {specification.policy.label} is damaged and is played again.",
+            f"{self.path}: replaying a damaged block of {specification.policy.label}.",
             stacklevel=2,
         )
         return None
 
     def _check_simulation(self, specification: Specification) -> None:
-        """Make sure that what is written about a simulation, if anything is, fits its identity."""
+        """Check that what is stored about a simulation, if anything, matches its identity."""
         identity, problem = specification.identity, specification.problem
         if identity in self._checked:
             return
@@ -348,11 +348,11 @@ class Store:
             ),
         ).fetchone()
         if row is not None and not row[0]:
-            raise ValueError(f"that of {specification.policy.label} does not fit its identity")
+            raise ValueError(f"{specification.policy.label} does not match its identity")
         self._checked.add(identity)
 
     def runs(self, specification: Specification) -> int:
-        """Return how many runs of a simulation are here, at a glance."""
+        """Return the number of stored runs of a simulation, without checking the blocks."""
         with self._reading():
             row = self._database.execute(
                 "select max(first + runs) from blocks join simulations on simulation = id "
@@ -363,38 +363,38 @@ class Store:
 
     @property
     def holds_runs(self) -> bool:
-        """Whether there is any finished block here."""
+        """Whether the store holds any finished block."""
         with self._translate_errors():
             return bool(
                 self._database.execute("select exists (select 1 from blocks)").fetchone()[0]
             )
 
     def add(self, specification: Specification, block: Block) -> None:
-        """Take a finished block; it is committed within a moment."""
+        """Add a finished block, to be committed shortly."""
         self._waiting.append((specification, block))
         self.flush_when_due()
 
     @property
     def pause(self) -> float | None:
-        """Seconds until a commit is due; None when there is nothing to commit."""
+        """Seconds until a commit is due; None if there is nothing to commit."""
         if not self._waiting:
             return None
         return max(0.0, self._committed + _PAUSE - time.monotonic())
 
     def flush_when_due(self) -> None:
-        """Commit what is waiting, unless the last commit was just now."""
+        """Commit waiting blocks, unless the last commit was only just now."""
         if self._waiting and time.monotonic() - self._committed >= _PAUSE:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what is waiting."""
+        """Commit waiting blocks."""
         if not self._waiting:
             return
         now = time.time()
         with self._translate_errors(), self._transaction():
             for specification, block in self._waiting:
                 packed, identity = _packed(block.moments), specification.identity
-                # A damaged block that was played again takes the place of the old one.
+                # "or replace": a replayed block replaces a damaged one.
                 self._database.execute(
                     "insert or replace into blocks values (?, ?, ?, ?, ?, ?, ?)",
                     (
@@ -413,7 +413,7 @@ class Store:
             raise StoreError(self._REMOVED.format(self.path))
 
     def _number(self, specification: Specification) -> int:
-        """Return the row of a simulation, made if need be."""
+        """Return the row id of a simulation, inserting the row if necessary."""
         from ._version import __version__
 
         identity = specification.identity
@@ -444,14 +444,14 @@ class Store:
         return self._numbers[identity]
 
     def contents(self, samples: bool = True) -> list[Stored]:
-        """Return every simulation that is here, with all the runs that follow one another.
+        """Return every simulation in the store, with its runs up to the first gap.
 
-        A warning says so where a damaged block keeps runs back.
+        Warns if a damaged block causes a gap.
 
         Parameters
         ----------
         samples : bool
-            Keep the regrets of single runs, for quantiles: half a megabyte for each simulation.
+            Keep the regrets of single runs, for quantiles: half a megabyte per simulation.
         """
         with self._reading():
             simulations = self._database.execute(
@@ -481,7 +481,7 @@ class Store:
         rounds = np.frombuffer(checkpoints, dtype="<i8").astype(np.int64)
         expected = np.frombuffer(means, dtype="<f8").astype(np.float64)
         if rounds[-1:].tolist() != [horizon] or (np.diff(rounds, prepend=0) <= 0).any():
-            raise ValueError(f"the checkpoints of {label} do not lead up to its horizon")
+            raise ValueError(f"the checkpoints of {label} do not end with its horizon")
         blocks = self._database.execute(
             "select first, runs, moments, checksum, seconds, finished from blocks "
             "where simulation = ? order by first, runs desc",
@@ -493,7 +493,7 @@ class Store:
         for first, runs, packed, checksum, seconds, finished in blocks:
             there = max(there, first + runs)
             if first != due:
-                continue  # a shorter version of a block that we have, or one after a hole
+                continue  # a shorter version of a block that we have, or one after a gap
             sizes = rounds.size, expected.size
             moments = _unpacked(packed, checksum, identity, first, runs, *sizes)
             if moments is None:
@@ -506,7 +506,7 @@ class Store:
         if damaged:
             warnings.warn(
                 f"{self.path}: a block of {label} on {problem} is damaged, so {due:,} of its "
-                f"{there:,} runs are shown; simulate again to have them all.",
+                f"{there:,} runs are shown; simulate again to restore the rest.",
                 stacklevel=2,
             )
         if not chain:
@@ -518,7 +518,7 @@ class Store:
 
 
 def together(found: list[Stored]) -> list[SimulationResult]:
-    """Return simulations as `simulate` returns them: policies on the same problem together."""
+    """Group simulations as `simulate` does: policies on the same problem together."""
     groups: dict[tuple[object, ...], list[Stored]] = {}
     for one in found:
         place = (one.problem, one.noise, one.sigma, one.seed, one.result.horizon)
@@ -538,7 +538,7 @@ def together(found: list[Stored]) -> list[SimulationResult]:
 
 
 def listing(found: list[Stored]) -> str:
-    """Return simulations as text: a line for each."""
+    """Return simulations as text, one line each."""
     rows = [
         ("policy", "problem", "horizon", "seed", "runs", "mean regret", "± 2 s.e.", "engine", "age")
     ]
@@ -556,7 +556,7 @@ def listing(found: list[Stored]) -> str:
                 _age(time.time() - one.finished),
             )
         )
-    return table(rows, left=(0, 1, 6, 7)) if found else "nothing yet"
+    return table(rows, left=(0, 1, 6, 7)) if found else "no simulations found"
 
 
 def _age(seconds: float) -> str:
@@ -577,25 +577,25 @@ def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
 
 
 def _packed(moments: Moments) -> bytes:
-    """Return moments as bytes: regrets are multiples of few gaps, which compress well."""
+    """Pack moments into bytes: regrets are sums of a few gaps, which compress well."""
     parts = (moments.mean, moments.squares, moments.pulls, moments.sample)
     return zlib.compress(b"".join(part.astype("<f8").tobytes() for part in parts), 1)
 
 
 def _place(identity: str, first: int, runs: int) -> int:
-    """Return where the checksum of a block starts: a block cannot stand for another one."""
+    """Return the checksum's starting value: one block cannot pass for another."""
     return zlib.crc32(f"{identity} {first} {runs}".encode())
 
 
 def _unpacked(
     packed: bytes, checksum: int, identity: str, first: int, runs: int, checkpoints: int, arms: int
 ) -> Moments | None:
-    """Return the moments that `_packed` wrote, or None if a bit of them has changed since."""
+    """Return the moments packed by `_packed`, or None if a bit has changed since."""
     if zlib.crc32(packed, _place(identity, first, runs)) != checksum:
         return None
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
     sample = max(0, min(runs, SAMPLE_SIZE - first))
     if numbers.size != 2 * checkpoints + arms + sample:
-        raise ValueError(f"the block of {runs} runs from run {first} on has the wrong size")
+        raise ValueError(f"the block of {runs} runs starting at run {first} has the wrong size")
     mean, squares, pulls, kept = np.split(numbers, np.cumsum([checkpoints, checkpoints, arms]))
     return Moments(runs, mean, squares, pulls, kept)

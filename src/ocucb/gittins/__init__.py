@@ -3,42 +3,41 @@ r"""Finite-horizon Gittins indices: how much an arm's future is worth above its 
 The question
 ------------
 An arm competes with a safe alternative that pays a known amount per round. With m rounds left,
-the present one included, for which amount is a wise player indifferent? That amount is the arm's
-Gittins index. It is never below the posterior mean, because a player who tries the arm may leave
-it when it disappoints; the surplus is the value of learning.
+including the current one, for which amount is an optimal player indifferent? That amount is the
+arm's Gittins index. It is never below the posterior mean, because a player who tries the arm can
+abandon it if it disappoints; the surplus is the value of learning.
 
 Gaussian rewards
 ----------------
 Under a flat prior and unit noise an arm pulled T times has the posterior N(mean, 1/T), so its
-index is mean + g(m, T); noise sigma multiplies g. Measure the mean x from the safe amount. One
+index is mean + g(m, T); noise sigma multiplies g. Let x be the mean minus the safe amount. One
 more pull moves it by Z ~ N(0, 1/(T(T+1))), and the value of the game is
 
 .. math::  V_m(x, T) = \max\{0,\; x + E\,V_{m-1}(x + Z, T + 1)\},  \qquad  V_0 = 0.
 
-The player stops left of the boundary b = -g(m, T). A pull takes (m, T) to (m - 1, T + 1): the sum
-d = m + T stays, and one backward pass over a diagonal d, from m = 1 upwards, yields all of it.
+The player stops left of the boundary b = -g(m, T). A pull takes (m, T) to (m - 1, T + 1), which
+leaves d = m + T unchanged, so one backward pass from m = 1 upwards computes a whole diagonal d.
 
 The pass (`_kernels.backward_pass`) works with U_m = V_m - m x, the value of being free to stop.
 Left of b it is the line -m x. Right of b it satisfies U_m(x) = E U_{m-1}(x + Z), is smooth, and
 falls to 0 within a few posterior deviations. In units of the deviation of Z, with the origin at
 the boundary, the expectation is the same linear map at every step: from the values of U at
-Chebyshev points, and from the two numbers that describe the line, to the Chebyshev coefficients
-of E U(. + Z). The points are spread by the map log(1 + z/stretch), fine near the boundary, where
-U bends within one unit, and coarse far out. The maps are computed once for a ladder of lengths. A
-step is then a product with a 66 x 60 matrix, Newton's method for the new boundary, and Clenshaw's
-recurrence at the new points. Of 64 coefficients the last four are dropped: without that slight
-damping long passes are unstable.
+Chebyshev points, and the two numbers that describe the line, to the Chebyshev coefficients
+of E U(. + Z). The map log(1 + z/stretch) places the points densely near the boundary, where
+U bends within one unit, and sparsely far out. The linear maps are computed once for a ladder of
+lengths. A step is then a product with a 66 x 60 matrix, Newton's method for the new boundary, and
+Clenshaw's recurrence at the new points. The last four of 64 coefficients are dropped: without this
+slight damping, long passes are unstable.
 
 The surrogate
 -------------
 Divided by the deviation still to be learnt, sqrt(1/T - 1/(d - 1)), the offset varies slowly in
-log d: at a fixed ratio m/T, where it tends to a function of m/T alone (the limit is Brownian
-motion), and also at fixed T or fixed m. `surrogate` therefore computes the diagonals up to 256,
-then one for every factor exp(0.2), and stores the first 256 diagonals entry by entry, rows for T
-<= 32 and for m <= 32, and a grid in log(m/T). Rows and grid are polynomials of degree 7 in log d
-on each cell between diagonals; across the grid six-point Lagrange interpolation is used. The
-error is near 5e-10 up to horizon 10^6. `index` runs the pass itself when few diagonals are asked
-for.
+log d: at a fixed ratio m/T, where it tends to a function of m/T alone (the Brownian limit), and
+also at fixed T or fixed m. `surrogate` therefore computes the diagonals up to 256, then one for
+every factor exp(0.2). It stores the first 256 diagonals entry by entry, rows for T <= 32 and for
+m <= 32, and a grid in log(m/T). Rows and grid are polynomials of degree 7 in log d
+on each cell between diagonals; across the grid, six-point Lagrange interpolation is used. The
+error is near 5e-10 up to horizon 10^6. For only a few diagonals, `index` runs the pass itself.
 
 `approximate_offset` is the closed form that Lattimore (2016), "Regret analysis of the
 finite-horizon Gittins index strategy for multi-armed bandits", proposes in place of the index.
@@ -46,14 +45,15 @@ finite-horizon Gittins index strategy for multi-armed bandits", proposes in plac
 Bernoulli rewards
 -----------------
 With a Beta(a, b) posterior the mean moves on a lattice, and the recursion over (pulls, successes)
-is a finite sum: for a given safe amount c the value of playing is exact in O(m^2) steps, and
+is a finite sum: for a given safe amount c, O(m^2) steps compute the exact value of playing, and
 Newton's method in c finds the index in a few passes (`_bernoulli_kernels.calibrate`). There are
 n^3/6 states for horizon n, too many to store for n = 1000, and the lattice leaves small kinks in
-the index (a rule's best continuation set changes state by state), so no interpolation converges
-fast. `bernoulli_surrogate` stores all states with m + T <= 128 exactly. Beyond, the surplus over
-the mean, divided by the deviation of what m - 1 pulls can do to it, is interpolated by cubics: in
-log m for every state with T < 64; in log m, log(a + b) and arcsin(sqrt(mean)) for the others. The
-recursion does not mind fractional a and b, so the nodes of that grid are where they should be.
+the index (the best continuation set changes state by state), so no interpolation converges
+fast. `bernoulli_surrogate` stores all states with m + T <= 128 exactly. Beyond that, the surplus
+over the mean, divided by the standard deviation of the change in the mean over m - 1 pulls, is
+interpolated by cubics: in log m for every state with T < 64; in log m, log(a + b) and
+arcsin(sqrt(mean)) for the others. The recursion works for fractional a and b, so the nodes of that
+grid can be placed freely.
 """
 
 from __future__ import annotations
@@ -84,31 +84,31 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-MAX_HORIZON = 1_000_000  # the 64 points of a pass are verified to here; at 10^7 it breaks down
+MAX_HORIZON = 1_000_000  # 64 points per pass are verified up to here; at 10^7 they break down
 MAX_BERNOULLI_HORIZON = 5_000
 
-_MIN_CELLS = 8  # a short horizon gets this many cells: interpolation at their end is one-sided
+_MIN_CELLS = 8  # even for a short horizon: interpolation in the last cells is one-sided
 
 
 def index(m: ArrayLike, T: ArrayLike, sigma: float = 1.0) -> Array:
-    """Gittins offset sigma * g(m, T): what to add to the mean of an arm's rewards.
+    """Gittins offset sigma * g(m, T), the amount added to an arm's mean reward.
 
-    Up to four distinct sums m + T are computed to 1e-9 by a backward pass each; for more of them
+    For up to four distinct sums m + T, each is computed to 1e-9 by a backward pass; for more,
     the values come from the surrogate of the smallest sufficient horizon, to 1e-8.
 
     Parameters
     ----------
     m : array_like of int
-        Rounds left, the present one included; at least 1. With one round left the offset is 0.
+        Rounds left, including the current one; at least 1. With one round left, the offset is 0.
     T : array_like of int
-        Times the arm was pulled, at least 1. Broadcast against `m`.
+        Number of times the arm has been pulled, at least 1. Broadcast against `m`.
     sigma : float, optional
         Standard deviation of the rewards.
 
     Returns
     -------
     numpy.ndarray
-        Of the shape to which `m` and `T` broadcast.
+        With the broadcast shape of `m` and `T`.
 
     Examples
     --------
@@ -137,18 +137,18 @@ def surrogate(horizon: int) -> Array:
     """Table from which the kernel `offset` evaluates g(m, T) for all m + T <= horizon + 1.
 
     The table is computed once (a fraction of a second at horizon 10^4, several seconds at 10^6),
-    then kept in memory and in the user's cache directory; it takes less than 1 MB. It is shared:
-    do not write into it.
+    then kept in memory and in the user's cache directory; it takes less than 1 MB. It is shared, so
+    do not modify it.
 
     Parameters
     ----------
     horizon : int
-        Number of rounds, from 1 to 1 000 000.
+        Number of rounds, from 1 to 1,000,000.
 
     Returns
     -------
     numpy.ndarray
-        One-dimensional; its layout is the business of `offset` alone. Horizons that need the same
+        One-dimensional; its layout is private to `offset`. Horizons that need the same
         diagonals share one table.
 
     Examples
@@ -165,24 +165,24 @@ def surrogate(horizon: int) -> Array:
 
 
 def approximate_offset(pulls: float, t: float, horizon: float) -> float:
-    """Closed form that stands in for the Gittins offset, for unit noise.
+    """Closed-form approximation of the Gittins offset, for unit noise.
 
     With M = horizon - t it is sqrt(2 log(beta) / T), where
 
         beta = max{1, min[M / (4 log(M)^(3/2)), M / (4 T log(M/T)^(1/2))]}.
 
-    The formula is followed wherever both logarithms are positive. For M <= 1 or M <= T one of
-    them is not; then too little time is left for learning to pay, and beta is 1: the offset is 0.
+    The formula applies wherever both logarithms are positive. For M <= 1 or M <= T one of
+    them is not; then too little time is left for learning to pay off, beta is 1 and the offset 0.
     (Just above M = T the second term grows without bound as its logarithm vanishes, so for
-    T < M < 1.066 T the formula gives a short-lived bump; there alone the offset of
-    an arm that waits can rise.)
+    T < M < 1.066 T the formula has a short bump, the only place where the offset of
+    an unplayed arm can rise.)
 
     Parameters
     ----------
     pulls : float
-        Times the arm was pulled, T >= 1.
+        Number of times the arm has been pulled, T >= 1.
     t : float
-        Present round, counted from 1.
+        Current round, counted from 1.
     horizon : float
         Number of rounds.
 
@@ -205,12 +205,12 @@ def approximate_offset(pulls: float, t: float, horizon: float) -> float:
 
 
 def brownian_limit(ratio: ArrayLike) -> Array:
-    """Limit G(m/T) of sqrt(T) g(m, T) when m and T grow at a fixed ratio.
+    """Limit G(m/T) of sqrt(T) g(m, T) as m and T grow at a fixed ratio.
 
-    In the limit the posterior mean moves as a Brownian motion, and discreteness enters first as a
-    shift of the boundary, the usual continuity correction: g(m, T) = G(m/T) / sqrt(T) - 0.5826 / T
-    + ... At fixed ratio this is a series in d^(-1/2), which is extrapolated to 0 from the
-    diagonals 2^12, 2^14 and 2^16. The result is good to 1e-6 near ratio 1 and to 2e-4 at the ends.
+    In the limit the posterior mean is a Brownian motion. To first order, discreteness shifts the
+    boundary (the usual continuity correction): g(m, T) = G(m/T) / sqrt(T) - 0.5826 / T
+    + ... At a fixed ratio this is a series in d^(-1/2), which is extrapolated to 0 from the
+    diagonals 2^12, 2^14 and 2^16. The result is accurate to 1e-6 near ratio 1 and 2e-4 at the ends.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def brownian_limit(ratio: ArrayLike) -> Array:
 
 
 def plot(horizon: int = 10_000) -> Figure:
-    """Picture of g over (m, T), and of sqrt(T) g against m/T with its Brownian limit.
+    """Plot g over (m, T), and sqrt(T) g against m/T with its Brownian limit.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def plot(horizon: int = 10_000) -> Figure:
     from matplotlib.figure import Figure
 
     if horizon < 100:
-        raise ValueError(f"horizon must be at least 100 for a picture, got {horizon}.")
+        raise ValueError(f"horizon must be at least 100 for a plot, got {horizon}.")
     table = surrogate(horizon)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -296,23 +296,23 @@ def plot(horizon: int = 10_000) -> Figure:
 def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -> Array:
     """Table from which the kernel `bernoulli_index` evaluates the index of a Bernoulli arm.
 
-    It covers all states with m + successes + failures <= horizon, the unplayed arm included. The
-    index is exact while m + successes + failures <= 128; beyond, interpolation errs by 5e-7 in the
-    root mean square and by 2e-5 at worst in 50 000 random states. The time to compute a table
-    grows with the square of the horizon (about 15 s at 1000); the table, 7 MB then, is kept in
-    memory and in the user's cache directory. It is shared: do not write into it.
+    It covers all states with m + successes + failures <= horizon, including the unplayed arm. The
+    index is exact for m + successes + failures <= 128; beyond that, interpolation has a root mean
+    square error of 5e-7 and a largest error of 2e-5 over 50,000 random states. The time to compute
+    a table grows as the square of the horizon: at 1000 it takes about 15 s, and the table 7 MB. The
+    table is kept in memory and in the user's cache directory. It is shared, so do not modify it.
 
     Parameters
     ----------
     horizon : int
         Number of rounds, from 1 to 5000.
     prior : pair of float, optional
-        Parameters of the Beta prior of every arm, positive; uniform unless told otherwise.
+        Parameters of every arm's Beta prior, positive; uniform by default.
 
     Returns
     -------
     numpy.ndarray
-        One-dimensional; its layout is the business of `bernoulli_index` alone.
+        One-dimensional; its layout is private to `bernoulli_index`.
 
     Examples
     --------
@@ -333,9 +333,9 @@ def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -
 
 
 def _counts(values: ArrayLike, name: str) -> Array:
-    """Whole numbers >= 1 as floats, or a ValueError that names the first offender."""
+    """Return whole numbers >= 1 as floats, or raise a ValueError naming the first other value."""
     array = np.asarray(values, dtype=np.float64)
     bad = array[~((array >= 1) & (array == np.floor(array)) & (array < np.inf))]
     if bad.size:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {bad.flat[0]:g}.")
+        raise ValueError(f"{name} must be a whole number >= 1, got {bad.flat[0]:g}.")
     return array

@@ -1,6 +1,6 @@
-"""The table behind the index of Bernoulli arms: calibrated states and the nodes between them.
+"""The table behind the index of Bernoulli arms: exact states and interpolation nodes.
 
-The mathematics is told in :mod:`ocucb.gittins`.
+The mathematics is explained in :mod:`ocucb.gittins`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ocucb.gittins._numerics import lagrange_weights
 
 Array = NDArray[np.float64]
 
-_EXACT = 128  # states with m + T up to here are stored one by one
+_EXACT = 128  # states with m + T up to here are stored individually
 
 
 def build(horizon: int, a: float, b: float) -> Array:
@@ -56,7 +56,7 @@ def build(horizon: int, a: float, b: float) -> Array:
         return _scaled(row_nodes, a + s, b + T - s)
 
     def grid(node: int) -> Array:
-        # Nodes in m that no state within the horizon leans on stay 0, and so do the two ends of
+        # Nodes in m that no state within the horizon uses stay 0, and so do the two ends of
         # the angle, where the arm is certain.
         total = total_nodes[node]
         longest = horizon - (total_nodes[max(node - 2, 0)] - a - b)
@@ -87,21 +87,21 @@ def build(horizon: int, a: float, b: float) -> Array:
 
 
 def _scaled(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float = 1e-7) -> Array:
-    """Scaled offsets of Beta(a[i], b[i]) with rounds[j] rounds left, at [i, j]."""
+    """Return the scaled offsets of Beta(a[i], b[i]) with rounds[j] rounds left, at [i, j]."""
     out = np.empty((a.size, rounds.size))
     sweep(rounds, a, b, tolerance, out)
     return out
 
 
 def _geometric(first: int, last: int, per_octave: int) -> NDArray[np.int64]:
-    """Distinct whole numbers at a constant ratio, from `first` to two beyond `last`."""
+    """Return distinct whole numbers at a constant ratio, from `first` to two beyond `last`."""
     octaves = math.log2(last / first)
     steps = np.arange(math.ceil(octaves * per_octave) + 3)
     return np.unique(np.rint(first * 2.0 ** (steps / per_octave)).astype(np.int64))
 
 
 def _stencils(nodes: Array, at: Array) -> Array:
-    """For every point the first of the four nodes around it and their Lagrange weights."""
+    """Return, for every point, the first of the four nodes around it and their Lagrange weights."""
     first = np.clip(np.searchsorted(nodes, at, side="right") - 2, 0, nodes.size - 4)
     out = np.empty((at.size, STENCIL))
     out[:, 0] = first

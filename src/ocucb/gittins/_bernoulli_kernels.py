@@ -1,7 +1,7 @@
 """Compiled kernels of :mod:`ocucb.gittins` for Bernoulli rewards: calibration and look-up.
 
-The mathematics, and the meaning of every table, is told in :mod:`ocucb.gittins`; the kernels
-here only read arrays and write arrays.
+The mathematics and the meaning of every table are explained in :mod:`ocucb.gittins`; the kernels
+here only read and write arrays.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ocucb._compile import compiled
 
 Array = NDArray[np.float64]
 
-# Layout of the packed table that `bernoulli_index` reads, written by `ocucb.gittins`.
-SMALL = 64  # beyond the exact block, states with T < SMALL have a row in m of their own
+# Layout of the packed table that `bernoulli_index` reads, written by `_bernoulli.build`.
+SMALL = 64  # beyond the exact block, each state with T < SMALL has its own row in m
 ANGLES = 512  # intervals of the grid in arcsin(sqrt(mean)) that serves the rest
 STENCIL = 5  # numbers per m or T: first node, and the weights of four-point interpolation
 HEADER = 16
-# The header's entries. The stencil of m or T stands STENCIL * m or STENCIL * T behind its start.
+# Entries of the header. The stencil of m or T is STENCIL * m or STENCIL * T entries from its start.
 HORIZON, PRIOR_A, PRIOR_B, EXACT = 0, 1, 2, 3
 ROW_STENCIL, ROW_START, ROW_NODES = 4, 5, 6
 M_STENCIL, T_STENCIL, GRID_START, M_NODES = 7, 8, 9, 10
@@ -33,30 +33,30 @@ def calibrate(
     """Finite-horizon Gittins index of a Beta(a, b) arm with m rounds left, by exact recursion.
 
     For a safe amount c, W(c) is the value of playing once and then as long as it pays, computed by
-    the recursion over k = pulls from now and i = successes among them. W is convex and
-    falls, with slope minus the expected number of pulls; its zero is the index. Newton's method
-    approaches it from below after the first step, and it is exact once the best rule is found.
+    recursion over k = pulls from now and i = successes among them. W is convex and decreasing,
+    with slope minus the expected number of pulls; its zero is the index. Newton's method
+    approaches it from below after the first step, and is exact once the best rule is found.
 
     Parameters
     ----------
     m : int
-        Rounds left, the present one included.
+        Rounds left, including the current one.
     a, b : float
-        Parameters of the present posterior, positive.
+        Parameters of the current posterior, positive.
     guess : float
         Start of the iteration.
     tolerance : float
-        The iteration ends with the first step that is smaller; what remains is far smaller.
+        The iteration ends with the first smaller step; the remaining error is far smaller.
     value, plays : arrays of length m + 2
-        Working space.
+        Workspace.
     """
     total = a + b
     mean = a / total
     c = guess
     for _ in range(100):
         # From `sure` successes on, even failures in all other rounds leave the mean above c: the
-        # arm is played to the end. With fewer than `low` it is left at once, and going back
-        # in time `low` falls by at most one a level. Only the states between are visited.
+        # arm is played to the end. With fewer than `low` it is abandoned at once, and going back
+        # in time `low` falls by at most one per level. Only the states in between are visited.
         sure = max(0, math.ceil(c * (total + m) - a))
         low = sure
         for i in range(min(sure, m) + 1):
@@ -71,7 +71,7 @@ def calibrate(
             first = max(low - 1, 0)
             width = min(sure, k + 1) - first
             scale = 1.0 / (total + k)
-            # Views that start at index 0: known not to be negative, so that the loop is vectorised.
+            # Views with nonnegative indices from 0 let the compiler vectorise the loop.
             v = value[first:]
             n = plays[first:]
             for i in range(width):
@@ -94,7 +94,7 @@ def calibrate(
 
 @compiled
 def spread(m: float, mean: float, total: float) -> float:
-    """Standard deviation of what m - 1 pulls will do to the mean of a Beta posterior."""
+    """Return the standard deviation of the change in a Beta posterior's mean over m - 1 pulls."""
     return math.sqrt(mean * (1.0 - mean) / (total + 1.0) * (m - 1.0) / (total + m - 1.0))
 
 
@@ -102,8 +102,8 @@ def spread(m: float, mean: float, total: float) -> float:
 def sweep(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float, out: Array) -> None:
     """Write the scaled offset of Beta(a[i], b[i]) with rounds[j] >= 2 rounds left into out[i, j].
 
-    The scaled offset is (index - mean) / spread. It varies slowly with both i and j, so the three
-    entries next to the wanted one predict it well and the calibration needs few steps.
+    The scaled offset is (index - mean) / spread. It varies slowly with i and j, so three
+    neighbouring entries predict it well and the calibration needs few steps.
     """
     value = np.empty(rounds[-1] + 2)
     plays = np.empty(rounds[-1] + 2)
@@ -126,10 +126,10 @@ def sweep(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float, out: 
 
 @compiled
 def bernoulli_index(m: float, successes: float, failures: float, table: Array) -> float:
-    """Gittins index of a Bernoulli arm, from a table made by `ocucb.gittins.bernoulli_surrogate`.
+    """Gittins index of a Bernoulli arm, from a table of `ocucb.gittins.bernoulli_surrogate`.
 
-    The arguments are whole numbers, in any numeric type. Beyond the table's horizon
-    (m + successes + failures > horizon) the result is not a number.
+    The arguments are whole numbers of any numeric type. Beyond the table's horizon
+    (m + successes + failures > horizon) the result is nan.
     """
     rounds = int(m)
     T = int(successes + failures)

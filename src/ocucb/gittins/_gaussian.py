@@ -1,7 +1,7 @@
-"""Backward passes over whole diagonals, and the table that sums them up; Gaussian rewards.
+"""Backward passes over whole diagonals, and the table built from them; Gaussian rewards.
 
-The mathematics is told in :mod:`ocucb.gittins`. Here are its precomputed parts: the ladder of
-smoothing matrices that a pass climbs, and the packing of a few diagonals into one table.
+The mathematics is explained in :mod:`ocucb.gittins`. This module precomputes the ladder of
+smoothing matrices that a pass climbs, and packs a few diagonals into one table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RUNG_RATIO = 1.15
 
 def build(cells: int) -> Array:
     """Compute the packed table with `cells` cells in log d beyond the exact diagonals."""
-    behind = TERMS // 2 - 1  # diagonals below EXACT that the first cell's polynomial leans on
+    behind = TERMS // 2 - 1  # diagonals below EXACT that the first cell's polynomial uses
     nodes = [round(EXACT * math.exp(LOG_STEP * k)) for k in range(-behind, cells + 1)]
     last = math.floor(EXACT * math.exp(LOG_STEP * cells))
     # The grid in log(m / T) serves T > ROWS and m > ROWS, with two points to spare at each end.
@@ -59,7 +59,7 @@ def build(cells: int) -> Array:
         return _column(diagonal(d, rungs), ratios)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # The longest first, so that no thread is left alone with it at the end.
+        # Longest first, so that no thread is still busy with it when the others are done.
         columns = np.array(list(pool.map(column, reversed(nodes)))[::-1])
         head = np.concatenate(list(pool.map(exact, range(2, EXACT + 1))))
 
@@ -75,24 +75,24 @@ def build(cells: int) -> Array:
 
 
 def _column(g: Array, ratios: Array) -> Array:
-    """Scaled offsets of one diagonal: at T = 1 ... ROWS, m = 1 ... ROWS, and the given log(m/T)."""
+    """Return a diagonal's scaled offsets at T = 1 ... ROWS, m = 1 ... ROWS and given log(m/T)."""
     scaled = by_deviation(g)
     return np.concatenate([scaled[: -ROWS - 1 : -1], scaled[:ROWS], along(scaled, ratios)])
 
 
 def by_deviation(g: Array) -> Array:
-    """The offsets of one diagonal over the deviation still to be learnt."""
+    """Return the offsets of one diagonal divided by the deviation still to be learnt."""
     d = g.size + 1
     m = np.arange(1, d)
-    # At m = 1 offset and deviation are both 0; the entry is never read, only kept finite.
+    # At m = 1, offset and deviation are both 0; the entry is never read, only kept finite.
     scaled: Array = g / np.sqrt(np.maximum(m - 1, 0.5) / ((d - m) * (d - 1.0)))
     return scaled
 
 
 def along(scaled: Array, ratios: Array) -> Array:
-    """Interpolate one diagonal at log(m/T) = ratios, over the ten whole m that are nearest.
+    """Interpolate one diagonal at log(m/T) = ratios, from the ten nearest whole m.
 
-    A ratio off the ends of the diagonal gets the nearest value.
+    A ratio beyond the ends of the diagonal gets the nearest value.
     """
     d = scaled.size + 1
     points = 10
@@ -108,7 +108,7 @@ def along(scaled: Array, ratios: Array) -> Array:
 
 
 def diagonal(d: int, rungs: tuple[Array, Array, Array] | None = None) -> Array:
-    """g(m, d - m) for m = 1 ... d - 1; `rungs` from `ladder(d)` or that of a larger d."""
+    """Return g(m, d - m) for m = 1 ... d - 1; `rungs` is the `ladder` of this or a larger d."""
     out = np.empty(d - 1)
     backward_pass(d, *(rungs or ladder(d)), out)
     if not np.all(np.diff(out) > 0):
@@ -117,7 +117,7 @@ def diagonal(d: int, rungs: tuple[Array, Array, Array] | None = None) -> Array:
 
 
 def ladder(d: int) -> tuple[Array, Array, Array]:
-    """Matrices, nodes and dimensions of the rungs that diagonals up to d need."""
+    """Return the matrices, nodes and dimensions of the rungs that diagonals up to d need."""
     # The longest reach is near T = d/2, where it stays below 4.4 sqrt(d).
     longest = 20.0 + 4.4 * math.sqrt(d)
     count = math.ceil(math.log(longest / _SHORTEST) / math.log(_RUNG_RATIO)) + 1
@@ -127,18 +127,18 @@ def ladder(d: int) -> tuple[Array, Array, Array]:
 
 @cache
 def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
-    """Smoothing matrix, nodes and dimensions of one rung, as `backward_pass` wants them."""
+    """Return the smoothing matrix, nodes and dimensions of one rung, for `backward_pass`."""
     unit, to_coefficients, abscissae, weights = _points()
     length = _SHORTEST * _RUNG_RATIO**rung
-    # The boundary moves by less than the margin in one step: far only while T, and so length, is
-    # small. A tight margin puts the dense end of the points where the boundary is.
+    # The boundary moves by less than the margin in one step, and moves far only while T, hence
+    # length, is small. A tight margin puts the dense end of the points at the boundary.
     margin = min(3.0, max(0.6, 36.0 / length))
     stretch = max(6.0, length / 200.0)
     extent = math.log1p((length + margin) / stretch)
     places = stretch * np.expm1(extent * unit) - margin
 
     # E[U(z + Z); 0 < z + Z < length] for the Chebyshev polynomials in the mapped coordinate v of
-    # U, by Gauss-Legendre quadrature in v over the nine deviations that matter.
+    # U, by Gauss-Legendre quadrature in v within nine deviations.
     inner = math.log1p(length / stretch)
     low = np.log1p(np.clip(places - 9.0, 0.0, length) / stretch) / inner
     high = np.log1p(np.clip(places + 9.0, 0.0, length) / stretch) / inner
@@ -157,8 +157,8 @@ def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
 
 @cache
 def _points() -> tuple[Array, Array, Array, Array]:
-    """What all rungs share: Chebyshev points on (0, 1) and the map from values there to
-    coefficients; abscissae and weights of Gauss-Legendre quadrature on (-1, 1).
+    """Return what all rungs share: Chebyshev points on (0, 1) and the map from values there to
+    coefficients; nodes and weights of Gauss-Legendre quadrature on (-1, 1).
     """
     unit = (1.0 - np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))) / 2.0
     return unit, chebyshev_coefficients(_NODES), *gauss_legendre(_QUADRATURE)

@@ -1,7 +1,7 @@
 """Compiled kernels of :mod:`ocucb.gittins` for Gaussian rewards: one backward pass, one evaluation.
 
-The mathematics, and the meaning of every table, is told in :mod:`ocucb.gittins`; the kernels
-here only read arrays and write arrays.
+The mathematics and the meaning of every table are explained in :mod:`ocucb.gittins`; the kernels
+here only read and write arrays.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ocucb._compile import compiled
 
 Array = NDArray[np.float64]
 
-# Layout of the packed table that `offset` reads. The surrogate is written by `ocucb.gittins`.
+# Layout of the packed table that `offset` reads, written by `_gaussian.build`.
 EXACT = 256  # diagonals m + T <= EXACT are stored entry by entry
-ROWS = 32  # beyond them, T <= ROWS and m <= ROWS have a row of their own
+ROWS = 32  # beyond them, each T <= ROWS and each m <= ROWS has its own row
 TERMS = 8  # coefficients of the polynomial in log d on one cell
 LOG_STEP = 0.2  # width of a cell in log d
 RATIO_STEP = 0.125  # spacing of the grid in log(m / T)
@@ -36,14 +36,14 @@ def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, o
     diagonal : int
         m + T, at least 2.
     smoothing : array of shape (rungs, nodes + 2, terms)
-        On every rung the linear map from the nodal values of U, and from the two coefficients of
+        For every rung, the linear map from the nodal values of U, and the two coefficients of
         its linear branch, to the Chebyshev coefficients of E U(. + Z).
     nodes : array of shape (rungs, nodes)
         Positions of the nodal values right of the boundary, in standard deviations of Z.
     rungs : array of shape (rungs, 4)
         Length, margin left of the boundary, stretch of the logarithmic map and 2 / its range.
     out : array of length diagonal - 1
-        Not a number from the first step that fails to converge.
+        nan from the first step that fails to converge.
     """
     points = nodes.shape[1]
     terms = smoothing.shape[2]
@@ -77,8 +77,8 @@ def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, o
                 pair = u0 * matrix[i, k] + u1 * matrix[i + 1, k]
                 coefficients[k] += pair + (u2 * matrix[i + 2, k] + u3 * matrix[i + 3, k])
 
-        # Newton's method for the new boundary, measured from the old one. The extrapolated start
-        # is so good that mostly one step is enough: a step of 1e-7 leaves an error of its square.
+        # Newton's method for the new boundary, relative to the old one. Thanks to the extrapolated
+        # start, one step usually suffices: a step of 1e-7 leaves an error of its square.
         guess = shift
         if m > 6:
             guess = 3.0 * (shift - shift_before) + shift_earlier
@@ -115,8 +115,8 @@ def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, o
         first = 1.0 + (shift + margin) / stretch
         last = 1.0 + (length + margin) / stretch
         ratio = next_sigma / (sigma * stretch)
-        # 64 logarithms would cost a third of the step. From one step to the next their arguments
-        # hardly move, so they are taken anew only when the series about the last ones needs it.
+        # 64 logarithms would cost a third of the step. Their arguments hardly move from one step
+        # to the next, so they are recomputed only when the series about the last ones requires it.
         low = (first - anchors[0]) / (first + anchors[0])
         end = min(first + ratio * nodes[rung, points - 1], last)
         high = (end - anchors[points - 1]) / (end + anchors[points - 1])
@@ -133,7 +133,7 @@ def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, o
             twice[i] = 2.0 * scale * log - 2.0
             newer[i] = coefficients[terms - 1]
             older[i] = 0.0
-        for k in range(terms - 2, 0, -2):  # two steps at a time: nothing is copied between
+        for k in range(terms - 2, 0, -2):  # two steps at a time, to avoid copying
             upper, lower = coefficients[k], coefficients[k - 1]
             for i in range(points):
                 odd = upper + twice[i] * newer[i] - older[i]
@@ -155,10 +155,10 @@ def _polynomial(coefficients: Array, x: float) -> float:
 
 @compiled
 def offset(m: float, T: float, table: Array) -> float:
-    """Gittins offset g(m, T) for unit noise, from a table made by `ocucb.gittins.surrogate`.
+    """Gittins offset g(m, T) for unit noise, from a table of `ocucb.gittins.surrogate`.
 
-    m and T are whole numbers, in any numeric type. With m <= 1 round left the offset is 0;
-    beyond the table's horizon (m + T > horizon + 1) the result is not a number.
+    m and T are whole numbers of any numeric type. With m <= 1 round left the offset is 0;
+    beyond the table's horizon (m + T > horizon + 1) the result is nan.
     """
     if m <= 1.0:
         return 0.0
@@ -194,7 +194,7 @@ def offset(m: float, T: float, table: Array) -> float:
         w4 = -5.0 * pq * rs * u
         w5 = pq * rs * t
         row = start + TERMS * (2 * ROWS + column - 2)
-        # A view, so that every index below is a constant: no check for a negative one is compiled.
+        # A view, so that every index below is a constant and needs no check for negative values.
         c = table[row : row + 6 * TERMS]
         scaled = 0.0
         for k in range(TERMS - 1, -1, -1):

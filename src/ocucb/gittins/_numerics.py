@@ -1,8 +1,8 @@
-"""The little linear algebra and quadrature behind the tables, the same to the bit everywhere.
+"""The linear algebra and quadrature behind the tables, with bit-for-bit reproducible results.
 
-BLAS and LAPACK are not used: the order in which they add depends on their number of threads, and
-so would the last bits of a table. Here numpy does arithmetic element by element only, and every
-sum is a loop in a fixed order.
+BLAS and LAPACK are not used: their order of summation, and so the last bits of a table, would
+depend on the number of threads. Here numpy only does elementwise arithmetic, and every sum is a
+loop in a fixed order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def product(a: Array, b: Array) -> Array:
-    """Product of two matrices."""
+    """Return the product of two matrices."""
     out = np.zeros((a.shape[0], b.shape[1]))
     for k in range(a.shape[1]):
         out += a[:, k, None] * b[k]
@@ -22,7 +22,7 @@ def product(a: Array, b: Array) -> Array:
 
 
 def chebyshev_sums(x: Array, weights: Array, terms: int) -> Array:
-    """Sums over q of weights[q, i] T_k(x[q, i]), at [k, i], T_k the Chebyshev polynomials."""
+    """Return the sums over q of weights[q, i] T_k(x[q, i]), at [k, i]; T_k is Chebyshev's."""
     twice = 2.0 * x
     weighted = np.empty((terms, *x.shape))
     weighted[0] = weights
@@ -37,10 +37,10 @@ def chebyshev_sums(x: Array, weights: Array, terms: int) -> Array:
 
 
 def chebyshev_coefficients(points: int) -> Array:
-    """Map from values at the points -cos(pi j / (points - 1)) to Chebyshev coefficients.
+    """Return the map from values at the points -cos(pi j / (points - 1)) to coefficients.
 
-    It is a cosine transform: the first and last value, and the first and last coefficient, count
-    half. Angles are reduced as whole numbers, so that every cosine is good to the last bit.
+    It is a cosine transform: the first and last values, and the first and last coefficients, count
+    half. Angles are reduced as integers, so that every cosine is accurate to the last bit.
     """
     last = points - 1
     k = np.arange(points)
@@ -51,9 +51,9 @@ def chebyshev_coefficients(points: int) -> Array:
 
 
 def gauss_legendre(points: int) -> tuple[Array, Array]:
-    """Abscissae and weights of Gauss-Legendre quadrature on (-1, 1), by Newton's method."""
+    """Return the nodes and weights of Gauss-Legendre quadrature on (-1, 1), by Newton's method."""
     x = -np.cos(np.pi * (np.arange(points) + 0.75) / (points + 0.5))
-    for _ in range(5):  # the start is good to 1e-4, and every step squares the error
+    for _ in range(5):  # the start is accurate to 1e-4, and every step squares the error
         before, value = np.ones(points), x
         for k in range(2, points + 1):
             before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
@@ -63,7 +63,7 @@ def gauss_legendre(points: int) -> tuple[Array, Array]:
 
 
 def lagrange_weights(x: Array, at: Array) -> Array:
-    """Weights at [j, i] with which the value at x[j, i] enters the interpolant at at[i]."""
+    """Return, at [j, i], the weight of the value at x[j, i] in the interpolant at at[i]."""
     out = np.ones(x.shape)
     for k in range(x.shape[0]):
         others = np.arange(x.shape[0]) != k
@@ -72,7 +72,7 @@ def lagrange_weights(x: Array, at: Array) -> Array:
 
 
 def polynomials(x: Array, values: Array) -> Array:
-    """Coefficients, lowest first, of the polynomials with values[i, j] at x[i], one for each j.
+    """Return the coefficients, lowest first, of the polynomials with values[i, j] at x[i].
 
     Björck and Pereyra's method: divided differences, then Newton's form multiplied out.
     """

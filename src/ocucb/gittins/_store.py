@@ -1,6 +1,6 @@
-"""Tables that are dear to compute, kept in memory and in the user's cache directory.
+"""Expensive tables, kept in memory and in the user's cache directory.
 
-A directory that cannot be read or written costs the time of a rebuild and nothing else.
+If the directory cannot be read or written, tables are simply rebuilt.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _lock = threading.Lock()
 
 
 def table(name: str, build: Callable[[], Array]) -> Array:
-    """Return the table called `name`: from memory, else from the cache file, else from `build`.
+    """Return the table called `name`, from memory, the cache file or `build`, in this order.
 
     Parameters
     ----------
     name : str
-        Names the content and the version of the method that computes it.
+        Identifies the content and the version of the method that computes it.
     build : callable
         Computes the table, a one-dimensional array.
     """
@@ -46,7 +46,7 @@ def table(name: str, build: Callable[[], Array]) -> Array:
 
 
 def folder() -> Path:
-    """Return the folder for tables that were computed with this software on such a machine."""
+    """Return the folder for tables computed with these software versions and processor."""
     version = hashlib.sha256(f"{surroundings()}\n{scipy.__version__}".encode()).hexdigest()[:16]
     return version_folder(user_cache_path("ocucb") / "tables", version)
 

@@ -1,6 +1,6 @@
-"""Who plays: one file for each policy, its formula first.
+"""Who plays: one file per policy, formula first.
 
-To add a policy, write a file like `moss.py` and name its family here.
+To add a policy, write a file like `moss.py` and list its family here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ FAMILIES: dict[str, PolicyFamily] = {
 
 
 def parse_policy(text: str) -> Policy:
-    """Return the policy that `text` names, in the way of the command line.
+    """Return the policy that `text` specifies, in the syntax of the command line.
 
     Examples
     --------

@@ -18,8 +18,8 @@ from ._base import index_policy
     concave=True,
 )
 def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:
-    """Almost Optimally Confident UCB, the simpler sister of OCUCB.
+    """Almost Optimally Confident UCB, a simpler variant of OCUCB.
 
-    The regret guarantees of improved UCB, with a short proof (the last theorem of the paper).
+    It has the regret guarantees of improved UCB, with a short proof (the paper's last theorem).
     """
     return sqrt(2.0 / pulls * log(horizon / pulls))

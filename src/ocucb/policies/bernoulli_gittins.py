@@ -19,7 +19,7 @@ def _memory(arms: int) -> int:
 @choice_policy(
     name="bernoulli-gittins",
     label="Gittins (Bernoulli)",
-    formula="the Gittins index of successes and failures with n - t + 1 rounds left, Beta(1, 1)",
+    formula="Gittins index given successes and failures, n - t + 1 rounds left, Beta(1, 1) prior",
     reference="Gittins (1979); Nino-Mora (2011), Computing a classic index for finite-horizon "
     "bandits",
     memory=_memory,
@@ -38,7 +38,7 @@ def BernoulliGittins(
 ) -> int:
     """Play the arm with the largest finite-horizon Gittins index; horizons up to 5,000.
 
-    The table takes about 15 s to compute at horizon 1,000 and is kept for the next time.
+    The table takes about 15 s to compute at horizon 1,000 and is cached.
     """
     for i in range(pulls.size):
         memory[i] = bernoulli_index(horizon - t + 1.0, sums[i], pulls[i] - sums[i], table)

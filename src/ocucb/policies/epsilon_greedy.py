@@ -1,4 +1,4 @@
-"""Epsilon-greedy: mostly the best arm so far, now and then any arm.
+"""Epsilon-greedy: usually the best arm so far, occasionally a random one.
 
 >>> from ocucb import EpsilonGreedy
 >>> EpsilonGreedy(epsilon=0.05)
@@ -17,7 +17,7 @@ def _memory(arms: int) -> int:
 
 @choice_policy(
     name="epsilon-greedy",
-    formula="with probability epsilon an arm at random, else the arm with the largest mean",
+    formula="with probability epsilon a random arm, otherwise the arm with the largest mean",
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
     memory=_memory,
@@ -32,7 +32,7 @@ def EpsilonGreedy(
     stream: Any,
     epsilon: float = 0.1,
 ) -> int:
-    """Explore at random with a fixed probability."""
+    """Play a random arm with fixed probability epsilon, otherwise the one with the largest mean."""
     if uniform(stream) < epsilon:
         return below(stream, pulls.size)
     for i in range(pulls.size):

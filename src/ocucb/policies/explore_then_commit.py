@@ -19,7 +19,7 @@ def _memory(arms: int) -> int:
 
 @choice_policy(
     name="explore-then-commit",
-    formula="each arm m times in turn, then the arm with the largest mean for ever",
+    formula="each arm m times in turn, then the arm with the largest mean until the end",
     reference="Robbins (1952); Perchet, Rigollet, Chassang and Snowberg (2016)",
     valid={"m": whole_from(1)},
     memory=_memory,
@@ -34,7 +34,7 @@ def ExploreThenCommit(
     stream: Any,
     m: float = 10.0,
 ) -> int:
-    """Play each arm m times, then play the arm that did best."""
+    """Play each arm m times, then commit to the best."""
     if t <= m * pulls.size:
         return int(t - 1.0) % int(pulls.size)
     if memory[0] == 0.0:

@@ -13,7 +13,7 @@ from ._base import index_policy
 
 @index_policy(
     name="gittins",
-    formula="mean + sigma * g(n - t + 1, T), g the Gittins offset of a flat Gaussian prior",
+    formula="mean + sigma * g(n - t + 1, T), g the Gittins offset for a flat Gaussian prior",
     reference="Bradt, Johnson and Karlin (1956); Lattimore (2016), Regret analysis of the "
     "finite-horizon Gittins index strategy",
     unplayed_index="nonincreasing",
@@ -23,7 +23,7 @@ from ._base import index_policy
 def Gittins(pulls: float, t: float, horizon: float, arms: float, table: Any) -> float:
     """Play the arm with the largest finite-horizon Gittins index; horizons up to 10^6.
 
-    Optimal for one unknown arm against a known one, and nearly Bayesian for several. That
-    ``pulls * g`` is concave while an arm is played was checked on whole diagonals m + T.
+    Optimal for one unknown arm against a known one, and nearly Bayes-optimal for several.
+    ``pulls * g`` was checked to be concave while an arm is played, on whole diagonals m + T.
     """
     return offset(horizon - t + 1.0, pulls, table)

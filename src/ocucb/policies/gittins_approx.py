@@ -1,4 +1,4 @@
-"""A closed form in place of the Gittins index: Lattimore (2016).
+"""A closed-form approximation of the Gittins index: Lattimore (2016).
 
 >>> from ocucb import GittinsApprox
 >>> round(GittinsApprox().bonus(pulls=10, t=1, horizon=10_000, arms=2), 6)
@@ -24,7 +24,7 @@ _offset = inlined(approximate_offset)
 def GittinsApprox(pulls: float, t: float, horizon: float, arms: float) -> float:
     """The closed form that the paper's author proposes in place of the Gittins index.
 
-    Where a logarithm is not positive (M <= 1 or M <= T) the bonus is 0. It declares nothing about
-    unplayed arms: for T < M < 1.066 T the index of one can rise.
+    Where a logarithm is not positive (M <= 1 or M <= T), the bonus is 0. `unplayed_index` is not
+    declared, because for T < M < 1.066 T the index of an unplayed arm can rise.
     """
     return _offset(pulls, t, horizon)

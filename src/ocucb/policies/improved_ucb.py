@@ -19,8 +19,8 @@ def _memory(arms: int) -> int:
 @choice_policy(
     name="improved-ucb",
     formula=(
-        "phases d = 1, 1/2, 1/4, ...: play each arm left ceil(2 log(n d^2) / d^2) times, drop "
-        "arm i if mean_i + w < max_j mean_j - w, w = sqrt(log(n d^2) / (2 T)); means over 2 sigma"
+        "phases d = 1, 1/2, 1/4, ...: play each remaining arm ceil(2 log(n d^2) / d^2) times, drop "
+        "arm i if mean_i + w < max_j mean_j - w, w = sqrt(log(n d^2) / (2 T)); means / (2 sigma)"
     ),
     reference="Auer and Ortner (2010), UCB revisited",
     memory=_memory,
@@ -30,8 +30,8 @@ def ImprovedUCB(
 ) -> int:
     """Improved UCB, which the paper calls overly complicated and empirically hopeless.
 
-    It is stated for rewards in [0, 1], so rewards are divided by 2 sigma. Arms that are left take
-    turns within a phase. The phases end when n d^2 < e; if several arms are left then, the one
+    It is stated for rewards in [0, 1], so rewards are divided by 2 sigma. The remaining arms take
+    turns within a phase. The phases end when n d^2 < e; if several arms then remain, the one
     with the largest mean is played to the end.
     """
     arms = pulls.size

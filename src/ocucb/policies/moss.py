@@ -1,4 +1,4 @@
-"""MOSS: Audibert and Bubeck (2009), with the constant of the paper's experiments.
+"""MOSS: Audibert and Bubeck (2009), with the constant from the paper's experiments.
 
 >>> from ocucb import MOSS
 >>> MOSS(constant=4)

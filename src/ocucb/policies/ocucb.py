@@ -22,9 +22,9 @@ from ._base import above, at_least, index_policy
 def OCUCB(
     pulls: float, t: float, horizon: float, arms: float, alpha: float = 3.0, psi: float = 2.0
 ) -> float:
-    """Optimally Confident UCB, the algorithm of the paper.
+    """Optimally Confident UCB, the paper's algorithm.
 
-    Order-optimal regret, problem-dependent and in the worst case at once, for alpha > 2 and
-    psi >= 2 (theorems 1 and 2). The experiments of the paper use alpha = 3.
+    Its problem-dependent and worst-case regret are both order-optimal for alpha > 2 and
+    psi >= 2 (theorems 1 and 2). The paper's experiments use alpha = 3.
     """
     return sqrt(alpha / pulls * log(psi * horizon / t))

@@ -18,5 +18,5 @@ from ._base import sampling_policy
     unplayed_index="constant",
 )
 def ThompsonSampling(pulls: float, t: float, horizon: float, arms: float) -> float:
-    """Thompson sampling: play the arm whose sample from the posterior is largest."""
+    """Play the arm whose sample from the posterior is largest."""
     return 1.0 / sqrt(pulls)

@@ -1,4 +1,4 @@
-"""UCB: Katehakis and Robbins (1995), in the form that the paper's experiments use.
+"""UCB: Katehakis and Robbins (1995), in the form used in the paper's experiments.
 
 >>> from ocucb import UCB
 >>> UCB()

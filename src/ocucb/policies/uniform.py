@@ -1,4 +1,4 @@
-"""Uniform play: every arm equally likely in every round, the regret of not learning at all.
+"""Uniform play: a random arm in every round, a baseline that learns nothing.
 
 >>> from ocucb import UniformRandom
 >>> UniformRandom()
@@ -20,5 +20,5 @@ from ._base import choice_policy
 def UniformRandom(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
-    """Play an arm at random in every round."""
+    """Play a random arm in every round."""
     return below(stream, pulls.size)
