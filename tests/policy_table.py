@@ -12,7 +12,8 @@ from the papers, in plain Python. Every test that is about policies in general r
 
 To add a policy, write the twin below and decorate it with `entry`. Its signature goes by the kind:
 
-- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma;
+- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma; for a policy stated as a whole
+  index, that index, with the same arguments;
 - sampling: the same, and what it returns is the deviation of the sample;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.

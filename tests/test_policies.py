@@ -69,6 +69,68 @@ def test_same_arms_as_the_naive_twin(text, data):
         assert (pulls[run] == np.bincount(played, minlength=arms)).all()
 
 
+def whole_ucb(mean, pulls, t, horizon, arms, sigma):
+    return mean + sigma * sqrt(2.0 / pulls * log(t))
+
+
+def whole_moss(mean, pulls, t, horizon, arms, sigma):
+    return mean + sigma * sqrt(2.0 / pulls * log(max(1.0, horizon / (pulls * arms))))
+
+
+def with_variance(mean, variance, pulls, t, horizon, arms, sigma, constant=2.0):
+    return mean + sqrt(constant * variance * log(t) / pulls) + 0.3 * sigma * log(t) / pulls
+
+
+@pytest.mark.parametrize("rewards", PROBLEMS)
+@pytest.mark.parametrize(
+    ("formula", "facts"),
+    [
+        (whole_ucb, {}),
+        (whole_moss, {"unplayed_index": "constant"}),
+        (with_variance, {"unplayed_index": "nondecreasing"}),
+        (with_variance, {}),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_an_index_may_see_mean_and_variance(formula, facts, rewards):
+    """The same arms as in plain Python; where it is a bonus in disguise, those of the bonus."""
+    policy = ocucb.index_policy(**facts)(formula)()
+    problem = PROBLEMS[rewards]([0.6, 0.5, 0.4])
+    key = np.array([3, 4], dtype=np.uint64)
+    regret, pulls = play_steps(policy, problem, 500, key, first=0, runs=4)
+    for run in range(4):
+        played, _ = naive.play(policy, problem, 500, key, run, formula)
+        assert np.allclose(regret[run], np.cumsum(problem.gaps[played]), rtol=0, atol=1e-9)
+    bonus = {"whole_ucb": ocucb.UCB, "whole_moss": ocucb.MOSS}.get(formula.__name__)
+    if bonus is not None:
+        assert (pulls == play_steps(bonus(), problem, 500, key, first=0, runs=4)[1]).all()
+
+
+def test_a_variance_does_not_cancel():
+    """Rewards near 1e8 with deviation 1: their squares have no digits left for the variance."""
+
+    @ocucb.index_policy
+    def least_variance(mean, variance, pulls, t, horizon, arms, sigma):
+        return -variance + sigma / pulls
+
+    problem = problems.gaussian([1e8, 1e8 - 0.1], sigma=[0.5, 2.0])
+    pulls = play_steps(least_variance(), problem, 2000, np.array([1, 2], np.uint64), 0, 20)[1]
+    assert (pulls[:, 0] > 1800).all()
+
+
+def test_a_whole_index_is_checked_like_a_bonus():
+    @ocucb.index_policy(unplayed_index="constant")
+    def rises(mean, pulls, t, horizon, arms, sigma):
+        return mean + sqrt(log(t) / pulls)
+
+    with pytest.raises(ValueError, match='declares unplayed_index="constant", but its formula ris'):
+        ocucb.simulate(rises, ocucb.gap(), 100, 5, rng=1)
+    with pytest.raises(TypeError, match="declares concave, which is for policies stated as a bonu"):
+        ocucb.index_policy(concave=True)(whole_ucb)
+    with pytest.warns(UserWarning, match="needs an index that is the mean plus a bonus"):
+        ocucb.simulate(ocucb.index_policy(whole_ucb), ocucb.gap(), 50, 5, rng=1, engine="skip")
+
+
 @pytest.mark.parametrize("text", INDEX)
 def test_same_arms_as_the_naive_twin_in_long_runs(text):
     """Long enough for the engine's look-ahead, changes of leader and MOSS's zero bonus."""

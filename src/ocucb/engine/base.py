@@ -75,10 +75,14 @@ class Game(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """What is remembered of each arm."""
+    """What is remembered of each arm.
+
+    `squares`, the summed squared deviations from the mean, is empty where nobody asks for it.
+    """
 
     sums: Floats
     pulls: Floats
+    squares: Floats
 
 
 class Outcome(NamedTuple):
@@ -97,12 +101,22 @@ draw: Callable[[float, float, Words], float]
 @inlined
 def new_stats(arms: int) -> Stats:
     """Return statistics of arms, to be filled by `play_each_once`."""
-    return Stats(np.empty(arms), np.empty(arms))
+    return Stats(np.empty(arms), np.empty(arms), np.empty(0))
+
+
+@inlined
+def new_stats_with_squares(arms: int) -> Stats:
+    """Return statistics for a policy that asks for the variance."""
+    return Stats(np.empty(arms), np.empty(arms), np.empty(arms))
 
 
 @inlined
 def observe(stats: Stats, arm: int, reward: float) -> None:
     """Take a reward."""
+    if stats.squares.size > 0:  # Welford's update, which does not cancel
+        before, T = stats.sums[arm], stats.pulls[arm]
+        old = before / T if T > 0.0 else reward
+        stats.squares[arm] += (reward - old) * (reward - (before + reward) / (T + 1.0))
     stats.sums[arm] += reward
     stats.pulls[arm] += 1.0
 
@@ -141,6 +155,8 @@ def play_each_once(
     total = 0.0
     for i in range(means.size):
         stats.sums[i] = stats.pulls[i] = 0.0
+        if stats.squares.size > 0:
+            stats.squares[i] = 0.0
         if i < game.horizon:
             observe(stats, i, draw(means[i], game.scales[i], rewards))
             total += game.gaps[i]
@@ -165,6 +181,13 @@ def index_of_mean(values: Any, game: Game, stats: Stats, i: int, t: float) -> fl
     return formula(stats.sums[i] / T, T, t, n, K, game.sigma, *values)
 
 
+def index_of_variance(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the same where the formula takes the variance of the arm's rewards too."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), float(game.means.size)
+    return formula(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, *values)
+
+
 @functools.cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
@@ -175,7 +198,8 @@ def index_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the index of an arm, in one form for all index policies."""
     if family.has_bonus:
         return specialise(mean_plus_bonus, {"bonus": rule_of(family)}, inline=True)
-    return specialise(index_of_mean, {"formula": rule_of(family)}, inline=True)
+    template = index_of_variance if family.takes_variance else index_of_mean
+    return specialise(template, {"formula": rule_of(family)}, inline=True)
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ from .base import (
     index_of,
     mark_failed,
     new_stats,
+    new_stats_with_squares,
     no_bonus,
     no_memory,
     observe,
@@ -290,7 +291,9 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         functions["unplayed_constant"] = family.unplayed_index == "constant"
         return play_samples, functions
     functions["index"] = index_of(family)
-    if not family.never_rises:
+    if family.takes_variance:
+        functions["new_stats"] = new_stats_with_squares
+    if family.takes_variance or not family.never_rises:
         return play_index, functions
     functions["leaps"] = family.concave
     functions["bonus"] = rule_of(family) if family.concave else no_bonus

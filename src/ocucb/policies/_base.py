@@ -3,7 +3,7 @@
 `index_policy`
     A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
     played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
-    ...)``.
+    ...)``, with ``variance`` after the mean if it is needed.
 `sampling_policy`
     A deviation. Each arm's index is drawn afresh in every round from a normal distribution with
     standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` around its mean:
@@ -36,9 +36,10 @@ Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
 # The leading arguments of a policy's function, which belong to the engine.
 _BONUS = ("pulls", "t", "horizon", "arms")
 _INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
+_INDEX_OF_VARIANCE = ("mean", "variance", *_INDEX[1:])
 _CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 _INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    "index": (_BONUS, _INDEX),
+    "index": (_BONUS, _INDEX, _INDEX_OF_VARIANCE),
     "sampling": (_BONUS,),
     "choice": (_CHOICE,),
 }
@@ -149,6 +150,11 @@ class PolicyFamily:
     def has_bonus(self) -> bool:
         """Whether the index is the mean plus a bonus."""
         return self.kind == "index" and "mean" not in self.inputs
+
+    @property
+    def takes_variance(self) -> bool:
+        """Whether the index depends on the empirical variance of the arm's rewards."""
+        return "variance" in self.inputs
 
     @property
     def never_rises(self) -> bool:
@@ -427,8 +433,9 @@ def index_policy(
         ``bonus(pulls, t, horizon, arms, ...)``: pulls of the arm before round t, the round
         (counted from 1), the horizon, the number of arms, then parameters with default values.
         The index is then ``mean + sigma * bonus``. For any other index, take the mean too:
-        ``index(mean, pulls, t, horizon, arms, sigma, ...)``. The function gets floats, returns a
-        float, and must be something that numba can compile.
+        ``index(mean, pulls, t, horizon, arms, sigma, ...)``, or ``index(mean, variance, pulls,
+        ...)`` with the empirical variance of the arm's rewards. The function takes and returns
+        floats, and numba must be able to compile it.
     **facts
         Any of the attributes of `PolicyFamily`. Engines make use of
 

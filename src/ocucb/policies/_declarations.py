@@ -42,7 +42,8 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     for mean in (0.0,) if "mean" not in family.inputs else _MEANS:
 
         def value(pulls: float, t: float, mean: float = mean) -> float:
-            state = {"mean": mean, "pulls": pulls, "t": t, "horizon": n, "arms": K, "sigma": 1.0}
+            state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
+            state |= {"arms": K, "sigma": 1.0}
             try:
                 return float(family.source(*(state[name] for name in family.inputs), *arguments))
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
