@@ -65,6 +65,12 @@ def test_it_goes_on_where_it_was(tmp_path, played):
     assert not list(tmp_path.glob("*-wal")), "a closed store is one file"
 
 
+def test_a_store_asks_for_a_seed(tmp_path):
+    with pytest.raises(ValueError, match="a store needs a seed to be resumed with: pass rng="):
+        ocucb.simulate("ucb", PROBLEM, 100, 10, store=tmp_path / "results.db")
+    assert not list(tmp_path.iterdir())
+
+
 def test_simulations_in_one_file_do_not_disturb_each_other(tmp_path, played):
     path = tmp_path / "results.db"
     calls = [
@@ -179,7 +185,7 @@ def test_what_cannot_be_told_apart_is_refused(tmp_path):
 
     policy = policy_using(Strange(), "thing.x")
     with pytest.raises(ValueError, match="cannot be told from another version of it"):
-        ocucb.simulate(policy, PROBLEM, 100, 10, store=tmp_path / "results.db")
+        ocucb.simulate(policy, PROBLEM, 100, 10, rng=1, store=tmp_path / "results.db")
     assert not (tmp_path / "results.db").exists()
 
 

@@ -95,8 +95,8 @@ def simulate(
         Who plays instead of threads: a `ProcessPoolExecutor`, loky's, Dask's
         ``client.get_executor()``, mpi4py's. The numbers stay the same. It is left open.
     store : path or Store, optional
-        An SQLite file for finished blocks of runs. A later call with the same specification goes
-        on where this one was stopped, and one with more runs adds to them.
+        An SQLite file for finished blocks of runs. A later call with the same specification resumes
+        where this one stopped, and one with more runs extends it. It needs a seed, `rng`.
     progress : bool, optional
         Show a progress bar on standard error; by default when that is a terminal.
 
@@ -129,6 +129,10 @@ def simulate(
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}.")
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
+    if store is not None and rng is None:
+        raise ValueError(
+            "a store needs a seed, so that it can be resumed: pass rng=1, for example."
+        )
     seed = to_seed(rng)
     for policy in players:
         if policy.family.binary and not problem.rewards.binary:
