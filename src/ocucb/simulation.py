@@ -130,9 +130,7 @@ def simulate(
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if store is not None and rng is None:
-        raise ValueError(
-            "a store needs a seed, so that it can be resumed: pass rng=1, for example."
-        )
+        raise ValueError("a store needs a seed to be resumed with: pass rng=, for example rng=1.")
     seed = to_seed(rng)
     for policy in players:
         if policy.family.binary and not problem.rewards.binary:
