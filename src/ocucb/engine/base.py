@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, inlined, specialise
+from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
 from ..policies._base import Kind, Policy, PolicyFamily
@@ -98,19 +98,19 @@ formula: Callable[..., float]
 draw: Callable[[float, float, Words], float]
 
 
-@inlined
+@kernel_part
 def new_stats(arms: int) -> Stats:
     """Return statistics of arms, to be filled by `play_each_once`."""
     return Stats(np.empty(arms), np.empty(arms), np.empty(0))
 
 
-@inlined
+@kernel_part
 def new_stats_with_squares(arms: int) -> Stats:
     """Return statistics for a policy that asks for the variance."""
     return Stats(np.empty(arms), np.empty(arms), np.empty(arms))
 
 
-@inlined
+@kernel_part
 def observe(stats: Stats, arm: int, reward: float) -> None:
     """Take a reward."""
     if stats.squares.size > 0:  # Welford's update, which does not cancel
@@ -121,21 +121,21 @@ def observe(stats: Stats, arm: int, reward: float) -> None:
     stats.pulls[arm] += 1.0
 
 
-@inlined
+@kernel_part
 def mark_failed(outcome: Outcome, run: int) -> None:
     """Mark a run whose policy could not choose."""
     for c in range(outcome.regret.shape[1]):
         outcome.regret[run, c] = np.nan
 
 
-@inlined
+@kernel_part
 def record_pulls(stats: Stats, outcome: Outcome, run: int) -> None:
     """Write the final counts of a run."""
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
 
 
-@inlined
+@kernel_part
 def pseudo_regret(game: Game, stats: Stats) -> float:
     """Return the sum of gap times pulls."""
     total = 0.0
@@ -235,13 +235,13 @@ def no_memory(arms: int) -> int:
     return 0
 
 
-@inlined
+@kernel_part
 def no_bonus(pulls: float, t: float, horizon: float, arms: float, *values: float) -> float:
     """Stand for `bonus` in kernels that never call it."""
     return math.nan
 
 
-@inlined
+@kernel_part
 def never(horizon: float, arms: float, *values: float) -> float:
     """Stand for `concave_until` where a policy declares none."""
     return math.inf

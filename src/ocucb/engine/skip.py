@@ -57,7 +57,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, inlined, specialise
+from .._compile import compiled, kernel_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
@@ -97,13 +97,13 @@ COST_ROUND, COST_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in i
 COST_SWITCH, COST_INDEX = 120.0, 70.0  # a change of leader, a look at one arm
 
 
-@inlined
+@kernel_part
 def is_finite(index: float) -> bool:
     """Tell whether an index can be compared: of two infinite ones nobody knows which is larger."""
     return index - index == 0.0
 
 
-@inlined
+@kernel_part
 def hitting_time(height: float, drift: float, scale: float, before: float, rewards: Words) -> float:
     """Draw the time at which a Brownian motion that starts at `height` first meets zero.
 
@@ -125,7 +125,7 @@ def hitting_time(height: float, drift: float, scale: float, before: float, rewar
     return time
 
 
-@inlined
+@kernel_part
 def endpoint_given_no_hit(
     height: float, drift: float, scale: float, span: float, rewards: Words
 ) -> float:
@@ -234,14 +234,14 @@ def play_leader(
     return Lead(t, T, noise, near, height)
 
 
-@inlined
+@kernel_part
 def raise_tree(tree: Floats) -> None:
     """Fill the tournament tree above its leaves; node i stands above nodes 2 i and 2 i + 1."""
     for node in range(tree.size // 2 - 1, 0, -1):
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
 
 
-@inlined
+@kernel_part
 def replace(tree: Floats, arm: int, ceiling: float) -> None:
     """Set the ceiling of one arm."""
     node = tree.size // 2 + arm
@@ -255,7 +255,7 @@ def replace(tree: Floats, arm: int, ceiling: float) -> None:
         tree[node] = top
 
 
-@inlined
+@kernel_part
 def highest(tree: Floats) -> tuple[int, float]:
     """Return the arm with the highest ceiling, and the highest ceiling of the others."""
     arms = tree.size // 2
@@ -271,7 +271,7 @@ def highest(tree: Floats) -> tuple[int, float]:
     return node - arms, second
 
 
-@inlined
+@kernel_part
 def highest_other(tree: Floats, arm: int) -> float:
     """Return the highest ceiling of all arms but one."""
     node, top = tree.size // 2 + arm, -inf
@@ -307,7 +307,9 @@ def play_nonincreasing(
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.zeros(arms)
+    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
+    for i in range(arms):
+        zeros[i] = 0.0  # np.zeros would take longer to compile
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
@@ -358,7 +360,7 @@ def play_nonincreasing(
         record_pulls(stats, outcome, run)
 
 
-@inlined
+@kernel_part
 def shifted_mean(game: Game, stats: Stats, i: int) -> float:
     """Return the mean of an arm, the best arm's expected reward being 0."""
     mean: float = stats.sums[i] / stats.pulls[i] - game.gaps[i]
@@ -481,7 +483,9 @@ def play_nondecreasing(
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.zeros(arms)
+    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
+    for i in range(arms):
+        zeros[i] = 0.0  # np.zeros would take longer to compile
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
@@ -619,7 +623,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions["best_challenger"] = specialise(best_challenger, functions, inline=True)
+    functions["best_challenger"] = specialise(best_challenger, functions)
     functions["write_indices"] = specialise(write_indices, functions)
     functions["scan_rounds"] = specialise(scan_rounds, functions)
     return play_nondecreasing, functions

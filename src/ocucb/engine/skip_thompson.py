@@ -60,7 +60,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, inlined, specialise
+from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
@@ -119,7 +119,7 @@ class Clock(NamedTuple):
     pooled: Flags
 
 
-@inlined
+@kernel_part
 def exponential(stream: Words) -> float:
     """Return a standard exponential number."""
     return -log(1.0 - uniform(stream))
@@ -131,19 +131,19 @@ def one_normal(stream: Words) -> float:
     return normal(stream)
 
 
-@inlined
+@kernel_part
 def upper_tail(z: float) -> float:
     """Return the probability that a standard normal number exceeds z."""
     return 0.5 * erfc(0.7071067811865476 * z)
 
 
-@inlined
+@kernel_part
 def tail_bound(z: float) -> float:
     """Return Mills' bound of the same for z > 0."""
     return 0.3989422804014327 * exp(-0.5 * z * z) / z
 
 
-@inlined
+@kernel_part
 def sum_groups(groups: Floats) -> float:
     """Return the rate of all arms together."""
     total = 0.0
@@ -152,7 +152,7 @@ def sum_groups(groups: Floats) -> float:
     return total
 
 
-@inlined
+@kernel_part
 def sum_rates(rate: Floats, groups: Floats) -> float:
     """Sum up the groups and return the rate of all arms together."""
     for g in range(groups.size):
@@ -162,7 +162,7 @@ def sum_rates(rate: Floats, groups: Floats) -> float:
     return sum_groups(groups)
 
 
-@inlined
+@kernel_part
 def sum_again(rate: Floats, groups: Floats, arm: int) -> float:
     """Return the rate of all arms together after that of one arm has changed.
 
@@ -176,7 +176,7 @@ def sum_again(rate: Floats, groups: Floats, arm: int) -> float:
     return sum_groups(groups)
 
 
-@inlined
+@kernel_part
 def name_arm(rate: Floats, groups: Floats, total: float, stream: Words) -> int:
     """Return an arm with probability proportional to its rate."""
     place = uniform(stream) * total
@@ -196,7 +196,7 @@ def name_arm(rate: Floats, groups: Floats, total: float, stream: Words) -> int:
     return named
 
 
-@inlined
+@kernel_part
 def shows_above(z: float, least: float, stream: Words) -> float:
     """Return a pooled arm's point above z in units of its spread; 0 if thinned or below `least`."""
     excess = exponential(stream) / z
@@ -208,7 +208,7 @@ def shows_above(z: float, least: float, stream: Words) -> float:
     return z + excess
 
 
-@inlined
+@kernel_part
 def overtaken(
     x: float,
     bar: float,
@@ -576,8 +576,8 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel."""
     functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
-    functions["compete"] = specialise(compete, functions)
-    functions["lead"] = specialise(lead, functions)
+    functions["compete"] = specialise(compete, functions, inline=True)
+    functions["lead"] = specialise(lead, functions, inline=True)
     return play_thinned, functions
 
 
