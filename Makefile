@@ -10,8 +10,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 LOWEST := .venv-lowest/bin
-QUICK := $(addprefix tests/test_,$(addsuffix .py,\
-  architecture layers optional policies problems random results simulation))
+QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py \
+  cli.py::test_wrong_input_is_one_sentence_and_status_2 live.py::test_goes_on_bit_for_bit_after_a_load \
+  simulation.py::test_horizons_up_to_the_number_of_arms simulation.py::test_wrong_input \
+  store.py::test_numbers_are_those_of_this_numerical_version)
 BOUNDS := .venv-lowest/constraints.txt
 
 .PHONY: reproduce lint quick test test-lowest bench clean
@@ -25,7 +27,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 quick: lint
-	$(BIN)/pytest -n 2 --dist loadgroup $(QUICK)
+	$(BIN)/pytest -n 2 --dist worksteal $(QUICK)
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup

@@ -11,7 +11,9 @@ test: no measurement makes it fail.
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -252,6 +254,38 @@ def choice() -> list[str]:
     return lines
 
 
+def cold() -> list[str]:
+    """Section: how long a newcomer waits for the first table."""
+    lines = [
+        "## Cold start",
+        "",
+        "Seconds until `ocucb simulate` has printed its table (1000 runs, n = 10,000, one core), with "
+        "an empty cache and again.",
+        "",
+        "| policies | empty cache | goal | again |",
+        "|---|---|---|---|",
+    ]
+    core = {min(os.sched_getaffinity(0))}
+    for names, goal in ((["ocucb"], 5), (["ocucb", "aocucb", "ucb", "moss", "thompson"], 15)):
+        command = [sys.executable, "-m", "ocucb", "simulate", "--problem", "gap:K=10,gap=0.3"]
+        command += ["--horizon", "10000", *(word for name in names for word in ("-p", name))]
+        with tempfile.TemporaryDirectory() as folder:
+            times = []
+            for _ in range(2):
+                began = time.perf_counter()
+                subprocess.run(
+                    command,
+                    check=True,
+                    capture_output=True,
+                    env={**os.environ, "NUMBA_CACHE_DIR": folder},
+                    preexec_fn=lambda: os.sched_setaffinity(0, core),
+                )
+                times.append(time.perf_counter() - began)
+        lines.append(f"| {', '.join(names)} | {times[0]:.1f} | {goal} | {times[1]:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def workers() -> list[str]:
     """Section: the overhead of blocks, store and progress, and the speedup from more workers."""
     runs = 16_384
@@ -427,6 +461,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "gittins": gittins,
     "live": live,
     "choice": choice,
+    "cold": cold,
     "workers": workers,
 }
 

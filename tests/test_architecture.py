@@ -31,3 +31,11 @@ def test_the_walk_visits_each_module_once():
 def test_files_of_the_map_exist():
     for place in re.findall(r"^\| `((?:src|tests|bench)/[^`]*)`", PAGE, re.MULTILINE):
         assert (ROOT / place).exists(), place
+
+
+@pytest.mark.parametrize("place", [".pre-commit-config.yaml", ".github/workflows/test.yml"])
+def test_hooks_and_workflow_only_call_make(place):
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    calls = re.findall(r"(?:run|entry): (.*)", (ROOT / place).read_text())
+    assert calls
+    assert all(re.match(r"make (\w+)", call)[1] in targets for call in calls)
