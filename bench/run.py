@@ -259,8 +259,8 @@ def cold() -> list[str]:
     lines = [
         "## Cold start",
         "",
-        "Seconds until `ocucb simulate` has printed its table (1000 runs, n = 10,000, one core), with "
-        "an empty cache and again.",
+        "Seconds until `ocucb simulate` has printed its table (1000 runs, n = 10,000, one core), "
+        "with an empty cache and again.",
         "",
         "| policies | empty cache | goal | again |",
         "|---|---|---|---|",

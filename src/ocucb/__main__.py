@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from typing import NoReturn
 
-
-def stop(*_: object) -> NoReturn:
-    """Report that Ctrl-C came before there was anything to show, and exit at once."""
-    os.write(2, b"Stopped: nothing was finished.\n")
-    os._exit(130)  # threads may be in the middle of a long run
+from ._interrupt import stop
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .__main__ import stop
 from ._files import check_writable, noting, unwritable
+from ._interrupt import stop
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

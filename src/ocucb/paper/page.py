@@ -11,7 +11,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from .. import __version__
+from .._version import __version__
 from ..progress import duration
 from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
 from .measure import Point
