@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .scheduler import Job
-    from .specification import Block
+from .scheduler import Job
+from .specification import Block
 
 _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 

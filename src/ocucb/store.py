@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._text import table
 from ._types import Floats
+from ._version import __version__
 from .results import (
     SAMPLE_SIZE,
     Moments,
@@ -31,9 +31,7 @@ from .results import (
     with_half_width,
     write_rows,
 )
-
-if TYPE_CHECKING:
-    from .specification import Block, Specification
+from .specification import Block, Specification
 
 _APPLICATION = 0x6F637563  # "ocuc", in the file's header
 _FORMAT = 1
@@ -308,8 +306,6 @@ class Store:
 
     def get(self, specification: Specification, first: int, runs: int) -> Block | None:
         """Return a block, or None if it is missing or damaged."""
-        from .specification import Block
-
         with self._reading():
             self._check_simulation(specification)
             row = self._database.execute(
@@ -414,8 +410,6 @@ class Store:
 
     def _number(self, specification: Specification) -> int:
         """Return the row id of a simulation, inserting the row if necessary."""
-        from ._version import __version__
-
         identity = specification.identity
         if identity not in self._numbers:
             problem = specification.problem

@@ -5,7 +5,9 @@ To add a policy, write a file like `moss.py` and list its family here.
 
 from __future__ import annotations
 
+from .._text import split_specification
 from ._base import (
+    FAMILIES,
     Policy,
     PolicyFamily,
     Range,
@@ -13,6 +15,7 @@ from ._base import (
     at_least,
     between,
     choice_policy,
+    family_named,
     index_policy,
     sampling_policy,
     whole_from,
@@ -58,23 +61,21 @@ __all__ = [
     "whole_from",
 ]
 
-FAMILIES: dict[str, PolicyFamily] = {
-    family.name: family
-    for family in (
-        OCUCB,
-        AOCUCB,
-        UCB,
-        MOSS,
-        ThompsonSampling,
-        Gittins,
-        GittinsApprox,
-        BernoulliGittins,
-        ImprovedUCB,
-        UniformRandom,
-        ExploreThenCommit,
-        EpsilonGreedy,
-    )
-}
+for _family in (
+    OCUCB,
+    AOCUCB,
+    UCB,
+    MOSS,
+    ThompsonSampling,
+    Gittins,
+    GittinsApprox,
+    BernoulliGittins,
+    ImprovedUCB,
+    UniformRandom,
+    ExploreThenCommit,
+    EpsilonGreedy,
+):
+    FAMILIES[_family.name] = _family
 
 
 def parse_policy(text: str) -> Policy:
@@ -85,14 +86,5 @@ def parse_policy(text: str) -> Policy:
     >>> parse_policy("moss:constant=4")
     MOSS(constant=4)
     """
-    from .._text import split_specification
-
     name, numbers = split_specification(text)
     return family_named(name)(**numbers)
-
-
-def family_named(name: str) -> PolicyFamily:
-    """Return the family that the command line calls `name`."""
-    if name not in FAMILIES:
-        raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
-    return FAMILIES[name]

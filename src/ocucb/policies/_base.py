@@ -212,8 +212,6 @@ class PolicyFamily:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
         # Another process finds one of ours by its name, with its compiled code.
-        from . import FAMILIES, family_named
-
         if FAMILIES.get(self.name) is self:
             return family_named, (self.name,)
         # Compiled code stays here: it is made anew from what arrives.
@@ -222,6 +220,17 @@ class PolicyFamily:
 
     def __repr__(self) -> str:
         return f"<policy {_call(self, self.defaults)}>"
+
+
+# The policies of this package by name; `ocucb.policies` fills it in.
+FAMILIES: dict[str, PolicyFamily] = {}
+
+
+def family_named(name: str) -> PolicyFamily:
+    """Return the family that the command line calls `name`."""
+    if name not in FAMILIES:
+        raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
+    return FAMILIES[name]
 
 
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
