@@ -134,7 +134,7 @@ def normal(state: Words) -> float:
 
 @inlined
 def _stirling_tail(k: float) -> float:
-    """Return log(k!) less the first terms of Stirling's series, k + 1/2 and (k + 1) log(k + 1)."""
+    """Return how far Stirling's formula in k + 1 is below log(k!)."""
     k += 1.0
     if k < 10.0:
         return math.lgamma(k) - (k - 0.5) * math.log(k) + k - 0.9189385332046728
