@@ -15,6 +15,7 @@ import threading
 import time
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from ocucb.random import CHOICES, REWARDS, start_stream
 from test_policies import SETTINGS, make, play_kernel
 
 BERNOULLI = "bernoulli-gittins"
+DATA = Path(__file__).parent / "data"
 
 
 def words(key, run, stream):
@@ -308,6 +310,21 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
     assert play(again, rewards[15:]) == play(bandit, rewards[15:])
     assert again.to_dict() == bandit.to_dict()
     assert again.summary().table() == bandit.summary().table()
+
+
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [
+        ("thompson", ["red", "red", "red", "red", "blue", 3, "red", "blue", "red", "red"]),
+        ("improved_ucb", list("bcbcbcbcbc")),
+    ],
+)
+def test_files_of_the_first_version_are_read(name, then):
+    """What the first version saved, and what it played next."""
+    path = DATA / f"bandit_{name}.json"
+    bandit = Bandit.load(path)
+    assert bandit.to_dict() == json.loads(path.read_text())
+    assert bandit.ask(10) == then
 
 
 def test_policy_of_your_own_is_saved_by_name(tmp_path):
