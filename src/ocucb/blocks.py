@@ -28,6 +28,7 @@ from .engine import NUMERICS, block_runs, kernel_of
 from .engine.step import Flags
 from .policies import Policy
 from .problems import Problem
+from .random import stream_key
 from .results import SAMPLE_SIZE, Moments
 
 _SMALLEST = 64  # runs in the first blocks
@@ -207,14 +208,6 @@ class Specification:
                 f"{self.policy.label} on {self.problem.noise.name} rewards cannot be compiled by "
                 f"numba: {numba_message(error)}"
             ) from error
-
-
-def stream_key(seed: int, *facts: object) -> npt.NDArray[np.uint64]:
-    """Return the words from which streams start, different for different seeds and facts."""
-    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
-    words = np.frombuffer(digest, dtype="<u4").tolist()
-    state = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint64)
-    return state.astype(np.uint64)
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,10 @@ from ._compile import entry_point, interruptible, numba_message
 from ._files import replacing
 from ._names import Arm, Positions, to_names
 from ._text import LARGEST_COUNT, to_count
-from .blocks import stream_key
 from .engine.online import ACTIVE, ARMS, OPEN, ROUNDS, SUM, TOLD, kernels_of, tree_for
-from .policies import FAMILIES, Policy, PolicyFamily, parse_policy
+from .policies import FAMILIES, Policy, PolicyFamily, parse_policy, to_policies
 from .policies._declarations import check_declarations
-from .random import CHOICES, start_stream
-from .simulation import to_policies, to_seed
+from .random import CHOICES, start_stream, stream_key, to_seed
 from .summary import Summary, explain, interval
 
 _FORMAT = "ocucb-bandit"
