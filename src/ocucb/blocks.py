@@ -20,10 +20,9 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import numpy.typing as npt
-from numba.core.errors import NumbaError
 
 from . import __version__
-from ._compile import numba_message
+from ._compile import translate_numba_errors
 from .engine import NUMERICS, block_runs, kernel_of
 from .engine.step import Flags
 from .policies import Policy
@@ -201,13 +200,8 @@ class Specification:
 
     def prepare(self) -> None:
         """Compile what is needed, so that what cannot be played is found out now."""
-        try:
+        with translate_numba_errors(f"{self.policy.label} on {self.problem.noise.name} rewards"):
             self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
-        except NumbaError as error:
-            raise TypeError(
-                f"{self.policy.label} on {self.problem.noise.name} rewards cannot be compiled by "
-                f"numba: {numba_message(error)}"
-            ) from error
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from ._files import replacing
 
 if TYPE_CHECKING:
+    from .live.summary import Summary
     from .results import SimulationResult
-    from .summary import Summary
     from .theory import Report
 
 # The paper's colours and line styles, in its order: UCB, OCUCB, AOCUCB, MOSS, Thompson sampling.
@@ -250,9 +250,9 @@ def live_summary(summary: Summary) -> Figure:
     left.invert_yaxis()
     left.set_xlabel("loss" if summary.minimize else "reward")
     total = max(1, int((summary.pulls + summary.open).sum()))
-    told, waiting = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
-    right.barh(rows, told, color=colors, height=0.6)
-    right.barh(rows, waiting, left=told, color="white", edgecolor=colors, hatch="////", height=0.6)
+    pulls, pending = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
+    right.barh(rows, pulls, color=colors, height=0.6)
+    right.barh(rows, pending, left=pulls, color="white", edgecolor=colors, hatch="////", height=0.6)
     right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
     right.set_xlabel("share of traffic, %")
     right.set_xlim(0, 100)
