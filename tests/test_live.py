@@ -15,6 +15,7 @@ import sys
 import threading
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from ocucb.random import CHOICES, REWARDS, start_stream
 from policy_table import SETTINGS, entry_of, make
 
 BERNOULLI = "bernoulli-gittins"
+DATA = Path(__file__).parent / "data"
 
 
 def needs_clicks(text):
@@ -315,6 +317,89 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
     assert again.summary().table() == bandit.summary().table()
 
 
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [
+        ("thompson", ["red", "red", "red", "red", "blue", 3, "red", "blue", "red", "red"]),
+        ("improved_ucb", list("bcbcbcbcbc")),
+    ],
+)
+def test_files_of_the_first_version_are_read(name, then):
+    """What the first version saved, and what it played next."""
+    path = DATA / f"bandit_{name}.json"
+    bandit = Bandit.load(path)
+    assert bandit.to_dict() == json.loads(path.read_text())
+    assert bandit.ask(10) == then
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_goes_on_bit_for_bit_from_stored_parts(text):
+    """Without a file, from plain numbers as a database returns them."""
+    rules = {"minimize": True, "strict": True, "rng": 9, **scale(text)}
+    bandit = Bandit(["a", "b", 3, "d"], make(text), 60, **rules)
+    bandit.tell(bandit.ask(6), [0, 1, 1, 0, 1, 1])
+    bandit.retire("b")
+    bandit.ask(4)
+    parts = bandit.to_parts()
+    rows = {name: parts[name].tolist() for name in "pulls open sums active stream memory".split()}
+    again = Bandit.from_parts(**parts | rows)
+    assert again.to_dict() == bandit.to_dict()
+    played = bandit.ask(20)
+    assert again.rounds == 10  # nothing is shared
+    assert again.ask(20) == played
+    assert again.to_dict() == bandit.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pulls": [1, 2]}, "pulls must hold 3 numbers, got an array of shape (2,)."),
+        ({"pulls": [1, 0.5, 1]}, "pulls must hold whole numbers from 0 to 2^53."),
+        ({"pulls": [1, math.nan, 1]}, "pulls must hold whole numbers from 0 to 2^53."),
+        ({"open": [0, -1, 0]}, "open must hold whole numbers from 0 to 2^53."),
+        ({"open": ["many"] * 3}, "open must be a list of numbers, got ['many', 'many', 'many']."),
+        ({"sums": [0.5, 0.5, 1.0]}, "sums must be finite, and 0 where there are no pulls."),
+        ({"sums": [math.nan, 0.0, 1.0]}, "sums must be finite, and 0 where there are no pulls."),
+        ({"rounds": 2}, "rounds must be at least the pulls and open asks of all arms."),
+        ({"rounds": 3.5}, "rounds must be a whole number, got 3.5."),
+        ({"stream": [0, 0, 0, 0]}, "stream must not be all zeros."),
+        ({"stream": [1, 2, 3]}, "stream must hold 4 numbers, got an array of shape (3,)."),
+        ({"stream": [1, 2, 3, "x"]}, "stream must be a list of numbers, got [1, 2, 3, 'x']."),
+        ({"active": [False] * 3}, "at least one arm must be active."),
+        ({"memory": [math.nan] * 6}, "memory must hold finite numbers."),
+        ({"memory": [0.0]}, "memory must hold 6 numbers, got an array of shape (1,)."),
+        ({"horizon": 0}, "horizon must be at least 1, got 0."),
+    ],
+)
+def test_parts_that_do_not_fit_are_one_sentence(change, message):
+    parts = Bandit.from_dict(saved()).to_parts()
+    with pytest.raises((TypeError, ValueError)) as caught:
+        Bandit.from_parts(**parts | change)
+    assert str(caught.value) == message
+
+
+def test_parts_of_a_policy_that_counts_successes():
+    parts = Bandit("ab", BERNOULLI, 60, bounds=(0, 1)).to_parts()
+    parts |= {"pulls": [3, 1], "rounds": 4}
+    assert Bandit.from_parts(**parts | {"sums": [2, 1]}).rounds == 4
+    for sums in ([2.5, 1], [-1, 1], [2, 2]):
+        with pytest.raises(ValueError, match=r"^sums must be numbers of successes, at most"):
+            Bandit.from_parts(**parts | {"sums": sums})
+
+
+ALONE = """
+import sys, ocucb
+ocucb.Bandit("ab", "ucb", 10, sigma=1)
+parts = {name.split(".")[1] for name in sys.modules if name.startswith("ocucb.")}
+print(*sorted(parts & {"simulation", "blocks", "scheduler", "store", "results", "paper", "theory"}))
+"""
+
+
+def test_a_bandit_needs_no_simulation():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
 def test_policy_of_your_own_is_saved_by_name(tmp_path):
     @ocucb.choice_policy(memory=lambda arms: 2)
     def stubborn(t, horizon, pulls, sums, sigma, memory, stream, share=0.5):
@@ -338,7 +423,7 @@ def test_policy_of_your_own_is_saved_by_name(tmp_path):
 KILL = """
 import json, os, random, signal, sys, time
 from contextlib import contextmanager
-import ocucb, ocucb.live
+import ocucb, ocucb.live.bandit
 
 path, atomic = sys.argv[1], sys.argv[2] == "atomic"
 if not atomic:
@@ -346,7 +431,7 @@ if not atomic:
     def plain(path):
         with open(path, "w") as file:
             yield file
-    ocucb.live.replacing = plain
+    ocucb.live.bandit.replacing = plain
 ocucb.Bandit(range(1500), "ocucb", 10**6, sigma=1, rng=1).save(path)
 chance, torn, moved, last = random.Random(4), 0, 0, 0
 for _ in range(40 if atomic else 15):
@@ -690,7 +775,7 @@ def test_policy_that_numba_cannot_compile():
         ({"bounds": (0, 1e-200)}, ValueError, "at least 2e-100 apart, got 0 and 1e-200."),
         ({"bounds": (0, 1e200)}, ValueError, "between -1e100 and 1e100"),
         ({"bounds": None, "sigma": "1"}, TypeError, "sigma must be a number, got '1'."),
-        ({"policy": BERNOULLI, "bounds": (0, 2)}, ValueError, "give bounds=(0, 1)."),
+        ({"policy": BERNOULLI, "bounds": (0, 2)}, ValueError, "pass bounds=(0, 1)."),
         ({"rng": -1}, ValueError, "rng must be at least 0, got -1."),
     ],
 )
@@ -719,10 +804,10 @@ def test_mistakes_on_the_way_change_nothing():
         (ValueError, "2 arms and 1 rewards.", lambda: bandit.tell(["a", 3], [1])),
         (TypeError, "needs a list of rewards, got 1.", lambda: bandit.tell(["a", 3], 1)),
         (ValueError, "unknown arm 'z'", lambda: bandit.tell(["a", "z"], [1, 1])),
-        (ValueError, "arm 'a' is there already.", lambda: bandit.add(["new", "a"])),
+        (ValueError, "arm 'a' is already active.", lambda: bandit.add(["new", "a"])),
         (TypeError, "a string or a whole number", lambda: bandit.add([1.5])),
-        (ValueError, "arm 'b' is retired already.", lambda: bandit.retire("b")),
-        (ValueError, "the last arm cannot be retired", lambda: bandit.retire(["a", 3])),
+        (ValueError, "arm 'b' is already retired.", lambda: bandit.retire("b")),
+        (ValueError, "the last active arm cannot be retired", lambda: bandit.retire(["a", 3])),
         (ValueError, "unknown arm 'z'", lambda: bandit.retire("z")),
         (ValueError, "above the present one, 100, got 100.", lambda: bandit.extend(100)),
         (ValueError, "count must be at least 1, got 0.", lambda: bandit.ask(0)),
@@ -737,7 +822,7 @@ def test_mistakes_on_the_way_change_nothing():
         assert bandit.to_dict() == before
     bandit.cancel("b")
     before = bandit.to_dict()
-    with pytest.raises(ValueError, match="arm 'b' has no open ask that could be cancelled"):
+    with pytest.raises(ValueError, match="arm 'b' has no open ask to cancel"):
         bandit.cancel("b")
     assert bandit.to_dict() == before
 
@@ -836,7 +921,7 @@ def test_intervals_hold_at_all_times():
 
     About 1% do within 60 rounds, so that chance fails this less than once in a million times.
     """
-    from ocucb.summary import interval
+    from ocucb.live.summary import interval
 
     missed, rng = 0, np.random.default_rng(1)
     for game in range(250):
@@ -953,6 +1038,8 @@ def test_copies_go_their_own_way():
     played = bandit.ask(20)
     assert all(twin.rounds == 3 for twin in twins)
     assert all(twin.ask(20) == played for twin in twins)
+    own = ocucb.Bandit("abc", ocucb.index_policy(coarse)(), 100, sigma=1)
+    assert copy.deepcopy(own).policy == copy.copy(own).policy == own.policy
 
 
 def test_names_of_many_kinds():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
-    "live": ["Bandit"],
+    "live": ["Bandit", "Summary"],
     "policies": [
         "AOCUCB",
         "BernoulliGittins",
@@ -51,7 +51,6 @@ _HOME = {
     "results": ["PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
-    "summary": ["Summary"],
 }
 _PACKAGES = ["gittins", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import theory as theory
     from .live import Bandit as Bandit
+    from .live import Summary as Summary
     from .policies import AOCUCB as AOCUCB
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
-    from .summary import Summary as Summary
 
 
 def __getattr__(name: str) -> Any:

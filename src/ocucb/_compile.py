@@ -18,8 +18,9 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -152,12 +153,18 @@ def interruptible(work: Callable[[], T]) -> T:
         helper.shutdown(wait=False, cancel_futures=True)
 
 
-def numba_message(error: NumbaError) -> str:
-    """Return what is wrong, in one line, from numba's error."""
-    if "readonly" in str(error):
-        return "it writes into an array that it may only read (memory is there to be written to)."
-    told = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in told if not line.startswith("Failed in")), "")
+@contextmanager
+def translate_numba_errors(what: str) -> Iterator[None]:
+    """Report in one sentence that `what` cannot be compiled."""
+    try:
+        yield
+    except NumbaError as error:
+        if "readonly" in str(error):
+            why = "it writes into an array that it may only read (only memory can be written to)."
+        else:
+            told = [line.strip() for line in str(error).splitlines() if line.strip()]
+            why = next((line for line in told if not line.startswith("Failed in")), "")
+        raise TypeError(f"{what} cannot be compiled by numba: {why}") from error
 
 
 def cores() -> int:

@@ -225,9 +225,9 @@ def live_summary(summary: ArmSummary) -> Figure:
     left.invert_yaxis()
     left.set_xlabel("loss" if summary.minimize else "reward")
     total = max(1, int((summary.pulls + summary.open).sum()))
-    told, waiting = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
-    right.barh(rows, told, color=colors, height=0.6)
-    right.barh(rows, waiting, left=told, color="white", edgecolor=colors, hatch="////", height=0.6)
+    pulls, pending = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
+    right.barh(rows, pulls, color=colors, height=0.6)
+    right.barh(rows, pending, left=pulls, color="white", edgecolor=colors, hatch="////", height=0.6)
     right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
     right.set_xlabel("share of traffic, %")
     right.set_xlim(0, 100)

@@ -16,7 +16,9 @@ and Simulation 46.
 
 from __future__ import annotations
 
+import hashlib
 import math
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,30 @@ REWARDS = np.int64(0)  # stream of the arms' rewards
 CHOICES = np.int64(1)  # stream of the policy: tie-breaking and randomised choices
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def to_seed(rng: Any) -> int:
+    """Turn whatever numpy takes as a source of randomness into one number that can be reported."""
+    if rng is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
+    if isinstance(rng, int | np.integer):
+        if rng < 0:
+            raise ValueError(f"rng must be at least 0, got {rng}.")
+        return int(rng)
+    try:
+        return int(np.random.default_rng(rng).integers(2**53))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"rng must be a whole number, a numpy Generator or None, got {rng!r}."
+        ) from None
+
+
+def stream_key(seed: int, *facts: object) -> Words:
+    """Return the words from which streams start, different for different seeds and facts."""
+    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    state = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint64)
+    return state.astype(np.uint64)
 
 
 @inlined

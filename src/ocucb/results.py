@@ -5,18 +5,30 @@ from __future__ import annotations
 import csv
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._document import (
+    Damaged,
+    damaged,
+    is_amount,
+    is_count,
+    is_object,
+    is_seed,
+    is_text,
+    opened,
+    read_json,
+    take,
+    take_floats,
+    take_list,
+)
 from ._files import replacing
-from ._text import LARGEST_COUNT, table
+from ._text import table
 from ._types import Floats
 from .engine import Outcome
 
@@ -26,8 +38,8 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
-_FORMAT = "ocucb-simulation"
-_VERSION = 1
+_VERSION = 1  # of the format of saved files
+_ROUNDS = "increasing rounds that ends with the horizon"
 
 _COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret", "stderr")
 
@@ -330,7 +342,7 @@ class SimulationResult:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file that `load` reads."""
         document = {
-            "format": _FORMAT,
+            "format": "ocucb-simulation",
             "format_version": _VERSION,
             "version": self.version,
             "problem": self.problem,
@@ -367,124 +379,54 @@ class SimulationResult:
         ValueError
             The file is damaged or was not written by `save`; the message says what is wrong.
         """
+        document = opened(read_json(path), "simulation", _VERSION, path)
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError):
-            document = None
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError(f"{path} is not a simulation saved by ocucb.")
-        version = document.get("format_version")
-        if type(version) is not int or version != _VERSION:
-            raise ValueError(
-                f"{path} was saved in format {version!r}, but this version reads only format "
-                f"{_VERSION}; a newer ocucb may read it."
-            )
-        try:
-            means = _floats(document, "means")
-            policies = _take(document, "policies", _is_filled_list, "a list of policies")
+            means = take_floats(document, "means")
+            policies = take_list(document, "policies", None, is_object, "policies")
             return cls(
                 [_restored(one, means.size) for one in policies],
-                _take(document, "problem", _is_text, "text"),
+                take(document, "problem", is_text, "text"),
                 means,
-                _take(document, "noise", _is_text, "text"),
-                float(_take(document, "sigma", _is_positive, "a number greater than 0")),
-                _take(document, "seed", _is_seed, "a whole number, at least 0"),
-                _take(document, "version", _is_text, "text"),
+                take(document, "noise", is_text, "text"),
+                float(take(document, "sigma", _is_positive, "a number greater than 0")),
+                take(document, "seed", is_seed, "a whole number, at least 0"),
+                take(document, "version", is_text, "text"),
             )
-        except _Damaged as error:
-            raise ValueError(f"{path} is damaged: {error}.") from None
+        except Damaged as error:
+            raise damaged(path, error) from None
 
 
-class _Damaged(Exception):
-    """What is wrong with a document."""
-
-
-def _restored(document: Any, arms: int) -> PolicyResult:
-    """Return the result of one policy after checking every number."""
-    if not isinstance(document, dict):
-        raise _Damaged("'policies' must hold objects")
+def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
+    """Return the result of one policy."""
     count = "a whole number from 1 to 2^53"
-    horizon: int = _take(document, "horizon", _is_count, count)
-    runs: int = _take(document, "runs", _is_count, count)
-    rounds: list[int] = _take(
-        document,
-        "checkpoints",
-        lambda given: (
-            _is_filled_list(given)
-            and all(map(_is_count, given))
-            and all(t < later for t, later in pairwise(given))
-            and given[-1] == horizon
-        ),
-        "a list of increasing rounds that ends with the horizon",
-    )
+    horizon: int = take(document, "horizon", is_count, count)
+    runs: int = take(document, "runs", is_count, count)
+    rounds = take_list(document, "checkpoints", None, is_count, _ROUNDS)
+    if any(t >= later for t, later in pairwise(rounds)) or rounds[-1] != horizon:
+        raise Damaged(f"'checkpoints' must be a list of {_ROUNDS}")
+    amounts = "finite numbers, at least 0"
     return PolicyResult(
-        policy=_take(document, "policy", _is_text, "text"),
-        label=_take(document, "label", _is_text, "text"),
-        engine=_take(document, "engine", _is_text, "text"),
+        policy=take(document, "policy", is_text, "text"),
+        label=take(document, "label", is_text, "text"),
+        engine=take(document, "engine", is_text, "text"),
         horizon=horizon,
         runs=runs,
         checkpoints=np.array(rounds, dtype=np.int64),
-        regret=_floats(document, "regret", len(rounds)),
-        stderr=_floats(document, "stderr", len(rounds), lambda x: x is None or _is_amount(x)),
-        pulls=_floats(document, "pulls", arms, _is_amount),
-        sample=_floats(document, "sample", min(runs, SAMPLE_SIZE)),
-        seconds=float(_take(document, "seconds", _is_amount, "a number, at least 0")),
+        regret=take_floats(document, "regret", len(rounds)),
+        stderr=np.array(  # null, after a single run, becomes nan
+            take_list(
+                document, "stderr", len(rounds), lambda x: x is None or is_amount(x), amounts
+            ),
+            dtype=np.float64,
+        ),
+        pulls=np.array(take_list(document, "pulls", arms, is_amount, amounts), dtype=np.float64),
+        sample=take_floats(document, "sample", min(runs, SAMPLE_SIZE)),
+        seconds=float(take(document, "seconds", is_amount, "a number, at least 0")),
     )
 
 
-def _take(document: dict[str, Any], key: str, good: Callable[[Any], bool], words: str) -> Any:
-    """Return a document's value for `key`, or raise with what it must be."""
-    if key not in document:
-        raise _Damaged(f"{key!r} is missing")
-    if not good(document[key]):
-        raise _Damaged(f"{key!r} must be {words}")
-    return document[key]
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is str
-
-
-def _is_filled_list(value: Any) -> bool:
-    return type(value) is list and bool(value)
-
-
-def _is_seed(value: Any) -> bool:
-    return type(value) is int and value >= 0  # `type`, because True is an int too
-
-
-def _is_count(value: Any) -> bool:
-    return _is_seed(value) and 1 <= value <= LARGEST_COUNT
-
-
-def _is_number(value: Any) -> bool:
-    """Tell whether `value` is a finite number that a float can hold."""
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def _is_amount(value: Any) -> bool:
-    return _is_number(value) and value >= 0
-
-
 def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
-
-
-def _floats(
-    document: dict[str, Any],
-    key: str,
-    size: int | None = None,
-    good: Callable[[Any], bool] = _is_number,
-) -> Floats:
-    """Return a list of numbers (of length `size`, if given) as an array; null becomes nan."""
-
-    def fits(given: Any) -> bool:
-        sized = _is_filled_list(given) and len(given) == (size or len(given))
-        return sized and all(map(good, given))
-
-    kind = "finite numbers" if good is _is_number else "finite numbers, at least 0"
-    words = f"a list of {kind}" if size is None else f"a list of {size} {kind}"
-    return np.array(_take(document, key, fits, words), dtype=np.float64)
+    return is_amount(value) and value > 0
 
 
 def write_rows(

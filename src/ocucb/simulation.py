@@ -22,10 +22,11 @@ from ._compile import cores, interruptible
 from ._text import to_count
 from ._version import __version__
 from .engine import choose_engine
-from .policies import Policy, PolicyFamily, parse_policy
+from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .problems import Problem
 from .progress import Meter
+from .random import to_seed
 from .results import PolicyResult, SimulationResult
 from .scheduler import Job, run_jobs
 from .specification import Specification
@@ -253,28 +254,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g}%"
 
 
-def to_policies(policies: Any) -> list[Policy]:
-    """Return a list of policies, whatever form they were given in."""
-    if isinstance(policies, Policy | PolicyFamily | str):
-        policies = [policies]
-    try:
-        given = list(policies)
-    except TypeError:
-        given = [policies]
-    if not given:
-        raise ValueError("policies must name at least one policy, got none.")
-    players = []
-    for one in given:
-        if isinstance(one, str):
-            one = parse_policy(one)
-        elif isinstance(one, PolicyFamily):
-            one = one()
-        if not isinstance(one, Policy):
-            raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {one!r}.")
-        players.append(one)
-    return players
-
-
 def to_workers(given: Any) -> int:
     """Return a number of workers: all cores where none is given."""
     threads = cores() if given is None else to_count(given, "workers")
@@ -309,19 +288,3 @@ def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
         if t > horizon:
             raise ValueError(f"a checkpoint must be at most the horizon {horizon}, got {t}.")
     return np.unique(np.array([*rounds, horizon], dtype=np.int64))
-
-
-def to_seed(rng: Any) -> int:
-    """Turn whatever numpy takes as a source of randomness into one number that can be reported."""
-    if rng is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
-    if isinstance(rng, int | np.integer):
-        if rng < 0:
-            raise ValueError(f"rng must be at least 0, got {rng}.")
-        return int(rng)
-    try:
-        return int(np.random.default_rng(rng).integers(2**53))
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"rng must be a whole number, a numpy Generator or None, got {rng!r}."
-        ) from None

@@ -18,15 +18,15 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
-from numba.core.errors import NumbaError
 
-from ._compile import numba_message
+from ._compile import translate_numba_errors
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
 from .engine import NUMERICS, Engine, Game, Kernel, Outcome, block_runs, engine_named, kernel_of
 from .policies import Policy
 from .problems import Problem
+from .random import stream_key
 from .results import SAMPLE_SIZE, Moments
 
 _SMALLEST = 64  # runs in the first blocks
@@ -197,21 +197,8 @@ class Specification:
 
     def prepare(self) -> None:
         """Compile what is needed, so that what cannot be played is found out now."""
-        try:
+        with translate_numba_errors(f"{self.policy.label} on {self.problem.rewards.name} rewards"):
             self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
-        except NumbaError as error:
-            raise TypeError(
-                f"{self.policy.label} on {self.problem.rewards.name} rewards cannot be compiled by "
-                f"numba: {numba_message(error)}"
-            ) from error
-
-
-def stream_key(seed: int, *facts: object) -> Words:
-    """Return the words from which streams start, different for different seeds and facts."""
-    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).digest()
-    words = np.frombuffer(digest, dtype="<u4").tolist()
-    state = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint64)
-    return state.astype(np.uint64)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ To add a policy, write a file like `moss.py` and list its family here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._text import split_specification
 from ._base import (
     FAMILIES,
@@ -58,6 +60,7 @@ __all__ = [
     "index_policy",
     "parse_policy",
     "sampling_policy",
+    "to_policies",
     "whole_from",
 ]
 
@@ -88,3 +91,25 @@ def parse_policy(text: str) -> Policy:
     """
     name, numbers = split_specification(text)
     return family_named(name)(**numbers)
+
+
+def to_policies(policies: Any) -> list[Policy]:
+    """Return a list of policies, whatever form they were given in."""
+    if isinstance(policies, Policy | PolicyFamily | str):
+        policies = [policies]
+    try:
+        given = list(policies)
+    except TypeError:
+        given = [policies]
+    if not given:
+        raise ValueError("policies must name at least one policy, got none.")
+    players = []
+    for one in given:
+        if isinstance(one, str):
+            one = parse_policy(one)
+        elif isinstance(one, PolicyFamily):
+            one = one()
+        if not isinstance(one, Policy):
+            raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {one!r}.")
+        players.append(one)
+    return players

@@ -1,4 +1,4 @@
-"""What a live bandit knows: by arm, as a table, a notebook's table or a picture, and what is next.
+"""What a live bandit knows about its arms, and what it would play next: as a table or a figure.
 
 The confidence interval of an arm with T rewards is
 
@@ -6,8 +6,8 @@ The confidence interval of an arm with T rewards is
 
 for level 1 - delta: a normal mixture bound (H. Robbins 1970, Statistical methods related to the law
 of the iterated logarithm, Annals of Mathematical Statistics 41(5)). It holds for all T at once, so
-it remains true when the policy decides by the rewards how often to play, and whenever one looks.
-It is made for each arm by itself, and for sigma-subgaussian rewards.
+it stays valid although the policy decides adaptively how often to play an arm, and however often
+one looks. It covers each arm separately, and assumes sigma-subgaussian rewards.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .engine.online import ACTIVE, OPEN, TOLD
-from .policies import Policy
+from .._text import table
+from ..policies import Policy
+from .decision import State
+from .names import Arm
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _MIXTURE = 10.0  # r: tightest for about 100 rewards
-_MOST_ROWS = 30  # a table or a picture of more arms shows those with the most traffic
+_MOST_ROWS = 30  # with more arms, tables and figures show those with the most traffic
 
 _COLUMNS = ("arm", "pulls", "open", "mean", "low", "high", "index", "share", "retired")
 
 
 def interval(mean: Floats, pulls: Floats, sigma: float, level: float) -> tuple[Floats, Floats]:
-    """Return both ends of the arms' confidence intervals; nan where there is no reward yet.
+    """Return both ends of the arms' confidence intervals; nan where no reward was observed.
 
     Examples
     --------
@@ -50,38 +52,6 @@ def interval(mean: Floats, pulls: Floats, sigma: float, level: float) -> tuple[F
     return mean - half, mean + half
 
 
-def explain(policy: Policy, table: Floats, index: Floats, chosen: int, minimize: bool) -> str:
-    """Return why the policy plays the arm that it chose, as the end of a sentence.
-
-    Parameters
-    ----------
-    policy : Policy
-        Who chose.
-    table, index : ndarray
-        The arms as `ocucb.engine.online` keeps them, and their indices, before the choice.
-    chosen : int
-        The arm.
-    minimize : bool
-        The user speaks of losses, so the largest index is the smallest.
-    """
-    if chosen < 0:
-        return "its formula gave something that is not a number"
-    if table[chosen, TOLD] + table[chosen, OPEN] == 0:
-        return "it has not been played yet"
-    if table[chosen, TOLD] == 0:
-        return "no arm has a reward yet and it has the fewest open asks"
-    if policy.family.kind == "sampling":
-        return f"its random sample is the {'smallest' if minimize else 'largest'}"
-    if policy.family.kind == "choice":
-        return f"that is its rule ({policy.family.formula})"
-    best = "smallest" if minimize else "largest"
-    active = table[:, ACTIVE] > 0
-    ties = int((index[active] == index[chosen]).sum())
-    if ties > 1:
-        return f"its index is one of the {ties:,} {best}, and ties are broken at random"
-    return f"its index is the {best}"
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
     """What `Bandit.summary` returns.
@@ -91,16 +61,16 @@ class Summary:
     arms : list
         Names, in order, retired arms included.
     pulls, open : ndarray
-        Rewards that came, and asks whose reward is open.
+        Rewards observed, and asks still open.
     mean : ndarray
-        Mean reward; nan where none came yet.
+        Mean reward; nan where none was observed.
     low, high : ndarray
-        Confidence interval of the arm's true mean (see the module), within the bounds.
+        Confidence interval for the arm's true mean (see the module), within the bounds.
     index : ndarray
         What an index policy compares; nan for other policies, retired arms, and arms without
         a reward.
     share : ndarray
-        Part of all pulls and open asks that went to the arm.
+        Share of all pulls and open asks that went to the arm.
     retired : ndarray of bool
         Whether the arm is retired.
     level : float
@@ -108,16 +78,16 @@ class Summary:
     policy : str
         The policy's label.
     round, horizon : int
-        The round that comes next, and the horizon.
+        The next round, and the horizon.
     minimize : bool
         Rewards are losses.
     next_arm : str or int or None
-        What the next `ask` would give.
+        What the next `ask` returns.
     why : str
         The reason.
     """
 
-    arms: list[str | int]
+    arms: list[Arm]
     pulls: npt.NDArray[np.int64]
     open: npt.NDArray[np.int64]
     mean: Floats
@@ -131,40 +101,37 @@ class Summary:
     round: int
     horizon: int
     minimize: bool
-    next_arm: str | int | None
+    next_arm: Arm | None
     why: str
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each arm."""
-        columns = (
-            self.arms,
-            *(getattr(self, name).tolist() for name in _COLUMNS[1:]),
-        )
+        columns = (self.arms, *(getattr(self, name).tolist() for name in _COLUMNS[1:]))
         return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
     def next(self) -> str:
-        """What would be played next and why, as a sentence."""
+        """What would be played next, and why: one sentence."""
         place = f"round {self.round:,} of {self.horizon:,}"
         if self.next_arm is None:
             return f"{place}: {self.policy} cannot choose, because {self.why}."
         return f"{place}: {self.policy} plays {self.next_arm!r}, because {self.why}."
 
     def shown(self) -> list[int]:
-        """Return the places of the arms that a table or a picture shows, in order."""
+        """Return the positions of the arms that tables and figures show, in order."""
         if len(self.arms) <= _MOST_ROWS:
             return list(range(len(self.arms)))
         busiest = np.argsort(-self.share, kind="stable")[:_MOST_ROWS]
         return sorted(busiest.tolist())
 
-    def _cells(self) -> list[list[str]]:
-        """Return the table as text, a head and a row for each arm that is shown."""
+    def _cells(self) -> list[tuple[str, ...]]:
+        """Return the table as text: a header, and a row for each arm that is shown."""
         digits = _digits(self.high - self.low)
         level = f"{100 * self.level:g}% interval"
-        rows = [["arm", "pulls", "open", "mean", level, "index", "share"]]
+        rows: list[tuple[str, ...]] = [("arm", "pulls", "open", "mean", level, "index", "share")]
         for i in self.shown():
             rows.append(
-                [
+                (
                     f"{self.arms[i]}" + (" (retired)" if self.retired[i] else ""),
                     f"{self.pulls[i]:,}",
                     f"{self.open[i]:,}",
@@ -174,7 +141,7 @@ class Summary:
                     else "",
                     _text(self.index[i], digits),
                     f"{100 * self.share[i]:.1f}%",
-                ]
+                )
             )
         return rows
 
@@ -183,17 +150,9 @@ class Summary:
         return f"and {hidden:,} arms with less traffic" if hidden else ""
 
     def table(self) -> str:
-        """Return a line for each arm (of many: the 30 with the most traffic), and what is next."""
-        cells = self._cells()
-        widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-        lines = [
-            "  ".join(
-                text.ljust(width) if column in (0, 4) else text.rjust(width)
-                for column, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        return "\n".join(filter(None, [*lines, self._hidden(), self.next]))
+        """Return a line for each arm (of many: the 30 with the most traffic) and the next play."""
+        text = table(self._cells(), left=(0, 4))
+        return "\n".join(filter(None, [text, self._hidden(), self.next]))
 
     def __repr__(self) -> str:
         return self.table()
@@ -211,23 +170,102 @@ class Summary:
         return f"<table><tr>{titles}</tr>{body}</table>{notes}"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Draw means, intervals and indices, and the share of traffic, by arm.
+        """Plot means, intervals, indices and the share of traffic of each arm.
 
         Parameters
         ----------
         path : path, optional
-            Where to write it; the ending (.png, .pdf, .svg) says how.
+            Where to write it; the extension (.png, .pdf, .svg) sets the format.
 
         Returns
         -------
         matplotlib.figure.Figure
         """
-        from .figures import live_summary, write
+        from ..figures import live_summary, write
 
         figure = live_summary(self)
         if path is not None:
             write(figure, path)
         return figure
+
+
+def summarize(
+    names: list[Arm],
+    policy: Policy,
+    state: State,
+    chosen: int,
+    *,
+    level: float,
+    bounds: tuple[float, float] | None,
+    minimize: bool,
+    zero: float,
+) -> Summary:
+    """Return the summary of a state.
+
+    Parameters
+    ----------
+    names : list
+        The arms.
+    policy : Policy
+        Who chooses.
+    state : State
+        The state just rebuilt, so that ceilings are indices.
+    chosen : int
+        What `ask` returns in this state.
+    level, bounds, minimize
+        As for `Bandit` and its `summary`.
+    zero : float
+        When minimizing, a loss x is kept as the reward ``zero - x``.
+    """
+    arms, index = state.arms, state.ceilings.copy()
+    observed, opened, active = arms["observed"], arms["open"], arms["active"]
+    why = _explain(policy, state, chosen, minimize)
+    mean = np.full(arms.size, np.nan)
+    np.divide(arms["sum"], observed, out=mean, where=observed > 0)
+    index[(observed == 0) | ~active | (policy.family.kind != "index")] = np.nan
+    if minimize:
+        mean, index = zero - mean, zero - index
+    low, high = interval(mean, observed, state.sigma, level)
+    if bounds is not None:
+        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    pulls = observed + opened
+    return Summary(
+        arms=names,
+        pulls=observed.astype(np.int64),
+        open=opened.astype(np.int64),
+        mean=mean,
+        low=low,
+        high=high,
+        index=index,
+        share=pulls / max(1.0, pulls.sum()),
+        retired=~active,
+        level=level,
+        policy=policy.label,
+        round=int(state.clock["rounds"][0]) + 1,
+        horizon=int(state.horizon),
+        minimize=minimize,
+        next_arm=names[chosen] if chosen >= 0 else None,
+        why=why,
+    )
+
+
+def _explain(policy: Policy, state: State, chosen: int, minimize: bool) -> str:
+    """Return why the policy plays the arm that it chose, as the end of a sentence."""
+    if chosen < 0:
+        return "its formula gave something that is not a number"
+    arm, best = state.arms[chosen], "smallest" if minimize else "largest"
+    if arm["observed"] + arm["open"] == 0:
+        return "it has not been played yet"
+    if arm["observed"] == 0:
+        return "no arm has a reward yet and it has the fewest open asks"
+    if policy.family.kind == "sampling":
+        return f"its random sample is the {best}"
+    if policy.family.kind == "choice":
+        return f"that is its rule ({policy.family.formula})"
+    ties = int((state.ceilings == state.ceilings[chosen]).sum())
+    if ties > 1:
+        return f"its index is one of the {ties:,} {best}, and ties are broken at random"
+    return f"its index is the {best}"
 
 
 def _digits(widths: Floats) -> int:

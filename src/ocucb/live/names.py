@@ -1,19 +1,21 @@
-"""Names of arms: checked, and found again in little memory."""
+"""Names of arms: checked, and looked up in little memory."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
 
 Arm = str | int
+NAMES = (str, int, np.integer)  # types of a single arm
 
 
 class Positions:
-    """Where each arm stands in a list of names: 8 to 16 bytes an arm, where a dict takes 80.
+    """The position of each arm in a list of names: 8 to 16 bytes an arm, where a dict takes 80.
 
-    An open-addressing table of places in the list.
+    An open-addressing table of positions.
     """
 
     __slots__ = ("_mask", "_names", "_slots")
@@ -25,7 +27,7 @@ class Positions:
         self._put(0)
 
     def _put(self, first: int) -> None:
-        """Enter the names from `first` on."""
+        """Enter the names from position `first` on."""
         slots, names, mask = self._slots, self._names, self._mask
         for i in range(first, len(names)):
             slot = hash((names[i],)) & mask  # of a tuple, because hash(int) does not scatter
@@ -34,7 +36,7 @@ class Positions:
             slots[slot] = i
 
     def find(self, name: Any) -> int:
-        """Return where a name stands, or -1."""
+        """Return the position of a name, or -1."""
         slots, names, mask = self._slots, self._names, self._mask
         slot = hash((name,)) & mask
         while (i := slots[slot]) >= 0 and names[i] != name:
@@ -42,7 +44,7 @@ class Positions:
         return i
 
     def extended(self, names: list[Arm]) -> Positions:
-        """Return the table of a longer list that begins with the same names."""
+        """Return the table for a longer list that begins with the same names."""
         if 2 * len(names) > len(self._slots):
             return Positions(names)
         longer = object.__new__(Positions)
@@ -52,7 +54,7 @@ class Positions:
 
 
 def to_names(arms: Any) -> list[Arm]:
-    """Return a list of different names."""
+    """Return a list of distinct names, or say what is wrong with them."""
     try:
         names = list(arms)
     except TypeError:
@@ -61,8 +63,8 @@ def to_names(arms: Any) -> list[Arm]:
         raise ValueError("there must be at least one arm, got none.")
     for i, name in enumerate(names):
         if isinstance(name, str):
-            names[i] = str.__str__(name)  # of a member of an enumeration, its value
-        elif isinstance(name, int | np.integer) and not isinstance(name, bool):
+            names[i] = str.__str__(name)  # the value of an enumeration's member
+        elif isinstance(name, NAMES) and not isinstance(name, bool):
             names[i] = int(name)
         else:
             raise TypeError(f"an arm's name must be a string or a whole number, got {name!r}.")
@@ -71,3 +73,14 @@ def to_names(arms: Any) -> list[Arm]:
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"arms must have different names, got {twice!r} twice.")
     return names
+
+
+def is_list(value: Any) -> bool:
+    """Tell whether a value may hold several arms: it has an order, so no dictionary and no set."""
+    if isinstance(value, (*NAMES, Mapping, Set)):
+        return False
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,384 @@
+"""One decision at a time: rewards come from outside, late and in any order.
+
+Every kernel works on a `State`, whatever the policy. Nothing else is remembered.
+
+What is decided
+---------------
+An arm with S observed rewards of sum s and with o open asks has made T = S + o pulls: its index is
+``s / S + sigma * bonus(T, t, n, K)``. So an open ask lowers the bonus and leaves the mean alone.
+With no open asks this is the rule of the step engine, with the same random numbers for ties and
+samples: the same rewards give the same arms. Beyond what the simulator meets:
+
+- arms that were never asked for nor told about come first, in order;
+- an arm whose rewards are all pending comes after the arms that have one, and among such arms one
+  with the fewest open asks comes first (`pending_index`);
+- beyond the horizon n, t and T count as n;
+- K is the number of active arms, t - 1 the number of asks and unsolicited rewards so far.
+
+Where unplayed arms do not rise, few arms are evaluated: `ocucb.live.tree` says how.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compile import (
+    compiled,
+    entry_point,
+    inlined,
+    interruptible,
+    specialise,
+    translate_numba_errors,
+)
+from .._types import Floats, Words
+from ..engine.base import rule_of
+from ..policies import Policy, PolicyFamily
+from ..random import below, normal
+from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
+
+Kernels = tuple[Callable[..., int], Callable[..., None], Callable[..., None]]
+
+# Asks and unsolicited rewards so far, active arms, those of them that were never played, a position
+# before which there are none of these, and whether all ceilings were computed after the last of
+# them was played.
+CLOCK = np.dtype(
+    [("rounds", "i8"), ("active", "i8"), ("unplayed", "i8"), ("cursor", "i8"), ("settled", "?")],
+    align=True,
+)
+
+
+class State(NamedTuple):
+    """What the kernels work on: the rules, and everything that changes."""
+
+    values: tuple[Any, ...]  # the policy's table and parameters
+    horizon: float
+    sigma: float
+    arms: Records  # an `ARM` each
+    ceilings: Floats  # for an index policy: no arm's index is larger
+    tree: Records  # empty where every arm is evaluated in every round
+    clock: Records  # a single `CLOCK`
+    stream: Words
+    memory: Floats  # of a choice policy
+
+
+# Slots, which `_kernels_of` fills. A policy's function fills the one that its decorator names; any
+# other slot has the name of the function that fills it, or the beginning of its name.
+bonus: Callable[..., float]  # of an `index_policy`
+deviation: Callable[..., float]  # of a `sampling_policy`
+choose: Callable[..., int]  # of a `choice_policy`
+select_arm: Callable[[State], int]  # select_arm_lazily, _by_index, _by_sample or _by_choice
+unplayed_constant: bool  # the index of an unplayed arm does not change
+counts_successes: bool  # the policy takes rewards of 0 and 1: sums must stay whole numbers
+
+
+@inlined
+def pending_index(pending: float) -> float:
+    """Return what stands for the index of an arm without a reward: below all, open asks count."""
+    return -1e300 - 1e288 * pending
+
+
+def current_index(state: State, i: int | np.int64) -> float:
+    """Return an arm's index in the next round."""
+    arm, clock, n = state.arms[i], state.clock[0], state.horizon
+    if arm.observed == 0.0:
+        return pending_index(arm.open)
+    mean, pulls = arm.sum / arm.observed, min(arm.observed + arm.open, n)
+    t, K = min(clock.rounds + 1.0, n), float(clock.active)
+    index: float = mean + state.sigma * bonus(pulls, t, n, K, *state.values)
+    return index if index != -inf else -1.7e308  # -inf is for retired arms
+
+
+# Four ways to select an arm. All return -1 where the policy gives something that is not a number,
+# or no arm; `stream` and `memory` may then have changed.
+
+
+def select_arm_lazily(state: State) -> int:
+    """Return the arm with the largest index, evaluating few."""
+    arms, ceilings, tree = state.arms, state.ceilings, state.tree
+    root = tree[1]
+    while not unplayed_constant:
+        top = root.top
+        if root.alike:
+            fresh = current_index(state, root.first)
+            if fresh != fresh:
+                return -1
+            if fresh > root.second:
+                break
+            lower(arms, ceilings, tree, fresh)
+        else:
+            number = 0
+            while root.top == top and number < root.count:
+                i = highest(ceilings, tree, number)
+                fresh = current_index(state, i)
+                if fresh != fresh:
+                    return -1
+                if fresh < top:
+                    replace(arms, ceilings, tree, i, fresh)
+                else:
+                    number += 1
+            if root.top == top:
+                break
+    ties = root.count
+    best = highest(ceilings, tree, below(state.stream, ties) if ties > 1 else 0)
+    index = current_index(state, best) if root.top == inf else 0.0
+    return best if index == index else -1
+
+
+def select_arm_by_index(state: State) -> int:
+    """Return the arm with the largest index, evaluating all."""
+    arms, ceilings = state.arms, state.ceilings
+    best, top, ties = -1, -inf, 0
+    for i in range(arms.size):
+        if arms[i].active:
+            index = current_index(state, i)
+            ceilings[i] = index
+            if index > top:
+                best, top, ties = i, index, 1
+            elif index == top:
+                ties += 1
+            elif index != index:
+                return -1
+    if ties > 1:
+        number = below(state.stream, ties)
+        for i in range(arms.size):
+            if arms[i].active and ceilings[i] == top:
+                if number == 0:
+                    return i
+                number -= 1
+    return best
+
+
+def select_arm_by_sample(state: State) -> int:
+    """Return the arm with the largest sample."""
+    clock, n = state.clock[0], state.horizon
+    t, K = min(clock.rounds + 1.0, n), float(clock.active)
+    best, top = -1, -inf
+    for i in range(state.arms.size):
+        arm = state.arms[i]
+        if arm.active:
+            if arm.observed > 0.0:
+                pulls = min(arm.observed + arm.open, n)
+                spread = state.sigma * deviation(pulls, t, n, K, *state.values)
+                sample = arm.sum / arm.observed + spread * normal(state.stream)
+            else:
+                sample = pending_index(arm.open)
+            if sample > top:
+                best, top = i, sample
+    return best
+
+
+def select_arm_by_choice(state: State) -> int:
+    """Return the arm that the policy names.
+
+    It sees the active arms, each with all its pulls and with a sum that has the mean of the
+    observed rewards: the best mean of all where there are none yet.
+    """
+    best = -inf
+    for i in range(state.arms.size):
+        arm = state.arms[i]
+        if arm.active and arm.observed > 0.0:
+            best = max(best, arm.sum / arm.observed)
+    if best == -inf:
+        best = 0.0
+    clock, n = state.clock[0], state.horizon
+    K = clock.active
+    pulls, sums, places = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    k = 0
+    for i in range(state.arms.size):
+        arm = state.arms[i]
+        if arm.active:
+            pulls[k], sums[k], places[k] = arm.observed + arm.open, arm.sum, i
+            if arm.open > 0.0:
+                sums[k] = (arm.sum / arm.observed if arm.observed > 0.0 else best) * pulls[k]
+                if counts_successes:
+                    sums[k] = np.rint(sums[k])
+            k += 1
+    t = min(clock.rounds + 1.0, n)
+    chosen = choose(t, n, pulls, sums, state.sigma, state.memory, state.stream, *state.values)
+    return int(places[chosen]) if 0 <= chosen < K else -1
+
+
+# The kernels
+
+
+def refresh_all(state: State) -> None:
+    """Make all ceilings exact and build the tree, where there is one."""
+    for i in range(state.arms.size):
+        state.ceilings[i] = -inf
+        if state.arms[i].active:
+            index = current_index(state, i)
+            # what is not a number is reported when its turn comes
+            state.ceilings[i] = index if index == index else inf
+    build_tree(state.arms, state.ceilings, state.tree)
+
+
+def refresh_arm(state: State, i: int, first: bool) -> None:
+    """Note that arm i has changed; `first` if it was played for the first time.
+
+    When all arms have been played once, the oldest ceilings are far too high, and evaluating all
+    arms is cheaper than the many evaluations that would follow.
+    """
+    clock = state.clock[0]
+    if first and clock.unplayed == 0 and not clock.settled:
+        clock.settled = True
+        refresh_all(state)
+    else:
+        index = current_index(state, i)
+        replace(state.arms, state.ceilings, state.tree, i, index if index == index else inf)
+
+
+def ask(state: State) -> int:
+    """Decide which arm to play, and note that its reward is pending; -1 if none can be chosen."""
+    arms, clock = state.arms, state.clock[0]
+    first = clock.unplayed > 0
+    if first:
+        i = int(clock.cursor)
+        while not (arms[i].active and arms[i].observed + arms[i].open == 0.0):
+            i += 1
+        clock.cursor = i
+        clock.unplayed -= 1
+    else:
+        i = select_arm(state)
+        if i < 0:
+            return -1
+    arms[i].open += 1.0
+    clock.rounds += 1
+    refresh_arm(state, i, first)
+    return i
+
+
+def tell(state: State, i: int, rewards: float, reward: float) -> None:
+    """Close an open ask of an arm with a reward, or without (`rewards` is 1 or 0).
+
+    Where no ask is open, the reward counts as an additional pull.
+    """
+    arm, clock = state.arms[i], state.clock[0]
+    before = arm.observed + arm.open
+    if arm.open > 0.0:
+        arm.open -= 1.0
+    else:
+        clock.rounds += 1
+    arm.observed += rewards
+    arm.sum += reward
+    if arm.active:
+        if before == 0.0:
+            clock.unplayed -= 1
+        elif arm.observed + arm.open == 0.0:
+            clock.unplayed += 1
+            clock.cursor = min(clock.cursor, i)
+        refresh_arm(state, i, before == 0.0)
+
+
+def rebuild(state: State) -> None:
+    """Compute everything that follows from the arms and the number of rounds.
+
+    For an index policy the ceilings are then the indices in the next round (inf for one that is not
+    a number, -inf for a retired arm).
+    """
+    clock = state.clock[0]
+    clock.active = clock.unplayed = clock.cursor = 0
+    clock.settled = False
+    for i in range(state.arms.size):
+        arm = state.arms[i]
+        if arm.active:
+            clock.active += 1
+            if arm.observed + arm.open == 0.0:
+                clock.unplayed += 1
+    refresh_all(state)
+
+
+# What the bandit calls
+
+
+def new_arms(count: int) -> Records:
+    """Return arms about which nothing is known."""
+    arms = np.zeros(count, ARM)
+    arms["active"] = True
+    return arms
+
+
+def new_state(
+    family: PolicyFamily,
+    values: tuple[Any, ...],
+    horizon: int,
+    sigma: float,
+    arms: Records,
+    rounds: int,
+    stream: Words,
+) -> State:
+    """Return a state that is still to be rebuilt; a choice policy starts afresh."""
+    memory = np.zeros(family.memory(int(arms["active"].sum())) if family.memory else 0)
+    clock = np.zeros(1, CLOCK)
+    clock["rounds"] = rounds
+    ceilings = np.full(arms.size, -inf)
+    tree = new_tree(arms.size if _is_lazy(family) else 0)
+    return State(values, float(horizon), sigma, arms, ceilings, tree, clock, stream, memory)
+
+
+def copy_state(state: State) -> State:
+    """Return a state that changes by itself."""
+    return State._make(part.copy() if isinstance(part, np.ndarray) else part for part in state)
+
+
+def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
+    """Return `ask`, `tell` and `rebuild`; they are compiled now, by playing one arm once."""
+
+    def played() -> Kernels:
+        ask, tell, rebuild = _kernels_of(policy.family)
+        stream = np.ones(4, dtype=np.uint64)
+        state = new_state(policy.family, values, 1, 1.0, new_arms(1), 0, stream)
+        rebuild(state)
+        told = (state, ask(state), 1.0, 0.0)
+        tell(*told)
+        return entry_point(ask, state), entry_point(tell, *told), rebuild
+
+    policy.family.code.check(policy.label)
+    with translate_numba_errors(policy.label):
+        return interruptible(played)
+
+
+def _is_lazy(family: PolicyFamily) -> bool:
+    """Tell whether a policy can be played without evaluating all arms."""
+    return family.kind == "index" and family.unplayed_index in ("nonincreasing", "constant")
+
+
+@functools.cache
+def _kernels_of(family: PolicyFamily) -> Kernels:
+    """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
+
+    Compiled code is kept on disk if the policy is part of this package.
+    """
+    slots: dict[str, Any] = {
+        "refresh_all": _do_nothing,
+        "refresh_arm": _do_nothing,
+        "unplayed_constant": family.unplayed_index == "constant",
+        "counts_successes": family.binary,
+        **tree_kernels(),
+    }
+    if family.kind == "index":
+        slots["bonus"] = rule_of(family)
+        slots["current_index"] = specialise(current_index, slots)
+        slots["refresh_all"] = specialise(refresh_all, slots)
+        way: Callable[[State], int] = select_arm_by_index
+        if _is_lazy(family):
+            slots["refresh_arm"] = specialise(refresh_arm, slots)
+            way = select_arm_lazily
+    elif family.kind == "sampling":
+        slots["deviation"] = rule_of(family)
+        way = select_arm_by_sample
+    else:
+        slots["choose"] = rule_of(family)
+        way = select_arm_by_choice
+    slots["select_arm"] = specialise(way, slots)
+    kernels = (specialise(template, slots, keep=True) for template in (ask, tell, rebuild))
+    return tuple(kernels)  # type: ignore[return-value]
+
+
+@compiled
+def _do_nothing(*state: Any) -> None:
+    pass
