@@ -30,10 +30,10 @@ quick: lint
 	$(BIN)/pytest -n 2 --dist worksteal $(QUICK)
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-lowest: .venv-lowest/.ready
-	$(LOWEST)/pytest -n 2 --dist loadgroup
+	$(LOWEST)/pytest -n 2 --dist loadfile
 
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'

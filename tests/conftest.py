@@ -9,6 +9,7 @@ from collections.abc import Callable
 from multiprocessing.sharedctypes import Synchronized
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from ocucb.specification import Specification
 
@@ -20,14 +21,20 @@ os.environ.pop("COLUMNS", None)
 
 # Tests of a file run in one process, where what is compiled serves all. Those of these files need
 # little of it; handed out one by one, at the end, they keep all processes busy.
-ONE_BY_ONE = {"test_cli.py", "test_docs.py", "test_reference.py"}
+ONE_BY_ONE = ("test_cli.py", "test_docs.py", "test_reference.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay together when several processes share them (``--dist loadgroup``)."""
-    for item in items:
-        if item.path.name not in ONE_BY_ONE:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+class FilesThenTests(LoadScopeScheduling):
+    """What ``--dist loadfile`` means here. Large groups go first, and so single tests last."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file.endswith(ONE_BY_ONE) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return FilesThenTests(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .._document import damaged, read_json
 from .._files import replacing
 from .._text import LARGEST_COUNT, to_count
-from .._types import Words
+from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._declarations import check_declarations
 from ..random import CHOICES, start_stream, stream_key, to_seed
@@ -27,7 +27,7 @@ from .decision import State, compile_kernels, copy_state, new_arms, new_state
 from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
 from .summary import Summary, summarize
-from .tree import Floats, Records
+from .tree import Records
 
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
 
