@@ -10,11 +10,13 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
 import tracemalloc
 import warnings
+from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -242,6 +244,47 @@ AgainstModel.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestAgainstModel = AgainstModel.TestCase
+
+
+def whole(mean, pulls, t, horizon, arms, sigma):
+    return mean + sigma * sqrt(2.0 / pulls * log(max(1.0, horizon / (pulls * arms))))
+
+
+def scattered(mean, variance, pulls, t, horizon, arms, sigma):
+    return mean + sqrt(2.0 * variance * log(t) / pulls) + 0.3 * sigma * log(t) / pulls
+
+
+@pytest.mark.parametrize(
+    ("formula", "facts"), [(whole, {}), (whole, {"unplayed_index": "constant"}), (scattered, {})]
+)
+def test_an_index_of_mean_and_variance(formula, facts, tmp_path):
+    """The same arms as the step engine, also after a save and a load in the middle."""
+    policy = ocucb.index_policy(**facts)(formula)()
+    problem = problems.gaussian([0.5, 0.4, 0.1], sigma=[1.0, 0.5, 2.0])
+    key = np.array([5, 6], dtype=np.uint64)
+    pulls = play_steps(policy, problem, 300, key, first=5, runs=1)[1]
+    bandit = Bandit(range(3), policy, 300, sigma=problem.sigma)
+    rewards = words(key, 5, REWARDS)
+    for t in range(300):
+        if t == 150:
+            bandit.save(tmp_path / "state.json")
+            bandit = Bandit.load(tmp_path / "state.json", policy=policy)
+        arm = bandit.ask()
+        bandit.tell(arm, problem.rewards.draw(problem.means[arm], problem.scales[arm], rewards))
+    assert (bandit.summary().pulls == pulls[0]).all()
+
+
+def test_squares_are_checked():
+    policy = ocucb.index_policy(scattered)()
+    parts = Bandit("ab", policy, 100, sigma=1.0).to_parts()
+    for squares, sentence in (
+        (None, "scattered takes the variance: pass squares=."),
+        ([0.0, -1.0], "squares must be finite and at least 0."),
+        ([0.0, np.nan], "squares must be finite and at least 0."),
+    ):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            Bandit.from_parts(**{**parts, "squares": squares})
+    assert "squares" not in Bandit("ab", "ucb", 100, sigma=1.0).to_dict()
 
 
 @pytest.mark.parametrize("text", ["ocucb", "moss", "gittins"])

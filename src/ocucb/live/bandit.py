@@ -566,6 +566,7 @@ class Bandit:
             "pulls": pulls.astype(np.int64),
             "open": state.arms["open"].astype(np.int64),
             "sums": self._reflected(pulls, state.arms["sum"]),
+            "squares": state.arms["squares"],
             "active": state.arms["active"],
             "rounds": int(state.clock["rounds"][0]),
             "stream": state.stream,
@@ -586,6 +587,7 @@ class Bandit:
         rounds: int,
         stream: npt.ArrayLike,
         memory: npt.ArrayLike = (),
+        squares: npt.ArrayLike | None = None,
         **rules: Any,
     ) -> Bandit:
         """Return the bandit whose `to_parts` gave these parts, for example from a database.
@@ -606,6 +608,9 @@ class Bandit:
             The four words of 64 bits from which random numbers continue.
         memory : array of float
             What a choice policy remembers.
+        squares : array of float, optional
+            Sum of the squared deviations from each arm's mean, for a policy that takes the
+            variance.
 
         Examples
         --------
@@ -634,6 +639,12 @@ class Bandit:
         known = new_arms(size)
         known["observed"], known["open"] = counts, pending
         known["sum"] = bandit._reflected(counts, totals)
+        if squares is not None:
+            known["squares"] = _array(squares, "squares", np.float64, size)
+            if not ((known["squares"] >= 0.0) & np.isfinite(known["squares"])).all():
+                raise ValueError("squares must be finite and at least 0.")
+        elif bandit.policy.family.takes_variance:
+            raise ValueError(f"{bandit.policy.label} takes the variance: pass squares=.")
         known["active"] = _array(active, "active", np.bool_, size)
         if not known["active"].any():
             raise ValueError("at least one arm must be active.")

@@ -69,6 +69,8 @@ class State(NamedTuple):
 # Slots, which `_kernels_of` fills. A policy's function fills the one that its decorator names; any
 # other slot has the name of the function that fills it, or the beginning of its name.
 bonus: Callable[..., float]  # of an `index_policy`
+formula: Callable[..., float]  # of an `index_policy` that is stated as a whole index
+index: Callable[..., float]  # mean_plus_bonus, index_of_mean or index_of_variance
 deviation: Callable[..., float]  # of a `sampling_policy`
 choose: Callable[..., int]  # of a `choice_policy`
 select_arm: Callable[[State], int]  # select_arm_lazily, _by_index, _by_sample or _by_choice
@@ -87,10 +89,29 @@ def current_index(state: State, i: int | np.int64) -> float:
     arm, clock, n = state.arms[i], state.clock[0], state.horizon
     if arm.observed == 0.0:
         return pending_index(arm.open)
-    mean, pulls = arm.sum / arm.observed, min(arm.observed + arm.open, n)
     t, K = min(clock.rounds + 1.0, n), float(clock.active)
-    index: float = mean + state.sigma * bonus(pulls, t, n, K, *state.values)
-    return index if index != -inf else -1.7e308  # -inf is for retired arms
+    value: float = index(state, arm, min(arm.observed + arm.open, n), t, n, K)
+    return value if value != -inf else -1.7e308  # -inf is for retired arms
+
+
+# Three forms of an index policy.
+
+
+def mean_plus_bonus(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
+    """Return the index of an arm for a policy that is stated as a bonus."""
+    value: float = arm.sum / arm.observed + state.sigma * bonus(pulls, t, n, K, *state.values)
+    return value
+
+
+def index_of_mean(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
+    """Return the index of an arm for a policy that is stated as an index."""
+    return formula(arm.sum / arm.observed, pulls, t, n, K, state.sigma, *state.values)
+
+
+def index_of_variance(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
+    """Return the same where the formula takes the variance of the arm's rewards too."""
+    mean, variance = arm.sum / arm.observed, arm.squares / arm.observed
+    return formula(mean, variance, pulls, t, n, K, state.sigma, *state.values)
 
 
 # Four ways to select an arm. All return -1 where the policy gives something that is not a number,
@@ -263,6 +284,9 @@ def tell(state: State, i: int, rewards: float, reward: float) -> None:
         arm.open -= 1.0
     else:
         clock.rounds += 1
+    if rewards > 0.0:  # Welford's update, which does not cancel
+        old = arm.sum / arm.observed if arm.observed > 0.0 else reward
+        arm.squares += (reward - old) * (reward - (arm.sum + reward) / (arm.observed + 1.0))
     arm.observed += rewards
     arm.sum += reward
     if arm.active:
@@ -344,7 +368,7 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
 
 def _is_lazy(family: PolicyFamily) -> bool:
     """Tell whether a policy can be played without evaluating all arms."""
-    return family.kind == "index" and family.unplayed_index in ("nonincreasing", "constant")
+    return family.never_rises and not family.takes_variance
 
 
 @functools.cache
@@ -361,7 +385,10 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         **tree_kernels(),
     }
     if family.kind == "index":
-        slots["bonus"] = rule_of(family)
+        form = index_of_variance if family.takes_variance else index_of_mean
+        form = mean_plus_bonus if family.has_bonus else form
+        rule = {"bonus" if family.has_bonus else "formula": rule_of(family)}
+        slots["index"] = specialise(form, rule, inline=True)
         slots["current_index"] = specialise(current_index, slots)
         slots["refresh_all"] = specialise(refresh_all, slots)
         way: Callable[[State], int] = select_arm_by_index

@@ -33,6 +33,7 @@ _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
+    squares = {"squares": parts["squares"].tolist()} if policy.family.takes_variance else {}
     return {
         "format": "ocucb-bandit",
         "format_version": _VERSION,
@@ -52,6 +53,7 @@ def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
         "pulls": parts["pulls"].tolist(),
         "open": parts["open"].tolist(),
         "sums": parts["sums"].tolist(),
+        **squares,
         "retired": [name for name, on in zip(arms, parts["active"], strict=True) if not on],
     }
 
@@ -120,6 +122,9 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         lambda given: type(given) is list and all(is_number(x) or x in _SPELLED for x in given),
         "a list of numbers",
     )
+    squares = None
+    if policy.family.takes_variance:
+        squares = take_floats(document, "squares", len(arms))
     return {
         "arms": arms,
         "policy": policy,
@@ -136,6 +141,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         "rounds": take(document, "rounds", is_whole, "a whole number from 0 to 2^53"),
         "stream": [int(word, 16) for word in words],
         "memory": [float(x) for x in memory],
+        "squares": squares,
     }
 
 

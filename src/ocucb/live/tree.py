@@ -32,8 +32,12 @@ from .._types import Floats
 
 Records = npt.NDArray[np.void]
 
-# What is known about an arm: rewards observed, asks still open, sum of the rewards, not retired.
-ARM = np.dtype([("observed", "f8"), ("open", "f8"), ("sum", "f8"), ("active", "?")], align=True)
+# What is known about an arm: rewards observed, asks still open, the sum of the rewards and of their
+# squared deviations from the mean, not retired.
+ARM = np.dtype(
+    [("observed", "f8"), ("open", "f8"), ("sum", "f8"), ("squares", "f8"), ("active", "?")],
+    align=True,
+)
 
 # A node of the tree: the highest ceiling, the highest below that, how many arms have the highest,
 # the first of them, and whether they all have the same pulls and mean.
