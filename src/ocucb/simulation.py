@@ -184,7 +184,7 @@ def specify(
     """Return what is to be played, with an engine that can, or say what is wrong with it."""
     family = policy.family
     arguments: tuple[Any, ...] = ()
-    if not policy.is_ours and family.unplayed_index is not None:
+    if not policy.is_ours and family.kind != "choice":
         arguments = policy.arguments(horizon)
         check_declarations(policy, arguments, horizon, problem.arms)
 
