@@ -23,12 +23,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ocucb
+from command import invoke
 from ocucb import blocks, engine
 from ocucb.blocks import Specification
-from ocucb.cli import app
 from ocucb.store import Store, StoreError, _place
 from test_simulation import same
 
@@ -651,7 +650,7 @@ def test_interruption_commits_what_is_finished(tmp_path):
 
 
 def command(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return invoke(*words)
 
 
 def test_command_line(tmp_path):
