@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import multiprocessing
 import shutil
 import subprocess
@@ -19,8 +20,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 import ocucb
+from ocucb.cli import app
 from ocucb.engine import Game, Outcome, engine_named, kernel_of
 from ocucb.gittins import _bernoulli, _gaussian
 
@@ -40,6 +44,16 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         timeout=120,
         **options,
     )
+
+
+# Before version 8.2, click mixes standard output and standard error unless it is told not to.
+_MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
+_RUNNER = CliRunner(mix_stderr=False) if _MIXES else CliRunner()
+
+
+def invoke(*words: Any) -> Result:
+    """Run the command line in this process: nothing is imported or compiled anew."""
+    return _RUNNER.invoke(app, [str(word) for word in words])
 
 
 def background(target: Callable[..., object], *args: object) -> multiprocessing.Process:

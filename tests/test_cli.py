@@ -9,12 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 import ocucb
 from helpers import run, run_with_folder
+from ocucb.cli import _report_errors
 from ocucb.policies import FAMILIES
 from ocucb.specification import Specification
 
@@ -31,6 +33,15 @@ def test_simulate_prints_a_table():
     )
     without_time = re.compile(r"\d+\.\d+$", re.MULTILINE)
     assert without_time.sub("", done.stdout.strip()) == without_time.sub("", expected.table())
+
+
+def test_what_libraries_tell_each_other_is_no_note(capsys):
+    class Deprecated(UserWarning, DeprecationWarning):
+        """As pyparsing has it, of which older versions of matplotlib make use."""
+
+    _report_errors(lambda: warnings.warn("use the other one", Deprecated, stacklevel=1))()
+    _report_errors(lambda: warnings.warn("mind the gap", UserWarning, stacklevel=1))()
+    assert capsys.readouterr().err == "Note: mind the gap\n"
 
 
 def test_json_is_one_array_and_nothing_else():

@@ -92,10 +92,12 @@ Numbers = dict[str, object]
 Bodies = list[tuple[str, str]]  # names of compiled functions, and what they do
 
 
-def play(cache: Path, names: list[str], **environment: str) -> tuple[Numbers, Bodies]:
+def play(
+    cache: Path, names: list[str], before: str = "", **environment: str
+) -> tuple[Numbers, Bodies]:
     """Play in a process of its own that keeps compiled code in `cache`."""
     done = subprocess.run(
-        [sys.executable, "-c", PLAYS, *names],
+        [sys.executable, "-c", before + PLAYS, *names],
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment},
         capture_output=True,
         text=True,
@@ -214,6 +216,22 @@ def test_a_users_function_is_not_kept(filled):
     lazily = [path for path in kept_files(cache) if path.name.startswith("play_index_lazily")]
     samples = [path for path in kept_files(cache) if path.name.startswith("play_samples")]
     assert (len(lazily), len(samples)) == (2, 1)
+
+
+def test_sources_that_change_while_a_process_runs(tmp_path):
+    """Code of the old sources is not kept where code of the new ones is looked for."""
+    shutil.copytree(Path(ocucb.__file__).parent, tmp_path / "ocucb")
+    edit = """
+import os, pathlib, ocucb.policies
+path = pathlib.Path(ocucb.policies.__file__).with_name("epsilon_greedy.py")
+text = path.read_text()
+assert "< epsilon" in text
+path.write_text(text.replace("< epsilon", "< 0.5 * epsilon"))
+"""
+    cache, copy = tmp_path / "cache", {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    old, _ = play(cache, ["choice"], before=edit, **copy)
+    new, _ = play(cache, ["choice"], **copy)
+    assert new != old == play(tmp_path / "ours", ["choice"])[0]
 
 
 def test_several_processes_starting_at_once(tmp_path):

@@ -268,6 +268,9 @@ def test_saving_into_no_folder_says_so(result, tmp_path):
             save(tmp_path / "nodir" / "file.png")
         with pytest.raises(IsADirectoryError, match="it is a folder"):
             save(tmp_path / "folder.png")
+    for save in (result.save, result.to_csv):
+        with pytest.raises(IsADirectoryError, match="it is a folder"):
+            save("")
 
 
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, monkeypatch):

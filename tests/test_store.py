@@ -21,12 +21,10 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ocucb
-from helpers import DATA, background, killed_after, run_with_folder, same, wait_until
+from helpers import DATA, background, invoke, killed_after, run_with_folder, same, wait_until
 from ocucb import engine
-from ocucb.cli import app
 from ocucb.specification import Specification, run_blocks
 from ocucb.store import Store, StoreError, _place
 
@@ -626,7 +624,7 @@ def test_interruption_commits_what_is_finished(tmp_path):
 
 
 def command(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return invoke(*words)
 
 
 def test_command_line(tmp_path):

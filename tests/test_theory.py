@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import exp1
 from scipy.stats import binom, norm
-from typer.testing import CliRunner
 
 import ocucb
+from helpers import invoke
 from ocucb import theory
-from ocucb.cli import app
 from ocucb.theory._constants import _FAILURE, _SPREAD, _WORST_CASE, _slack
 from ocucb.theory._proof import Proof
 from ocucb.theory._quantities import complexities_of, instance
@@ -766,7 +765,7 @@ def test_import_is_lazy():
 
 
 def test_command_prints_every_bound():
-    done = CliRunner().invoke(app, ["theory", "--means", "0,-0.1,-0.5", "--horizon", "1e5"])
+    done = invoke("theory", "--means", "0,-0.1,-0.5", "--horizon", "1e5")
     assert done.exit_code == 0, done.stderr
     assert "H   = 104" in done.stdout
     assert "H_i = inf, 204, 12" in done.stdout
@@ -780,7 +779,7 @@ def test_command_prints_every_bound():
 def test_command_with_json_plot_and_measurement(tmp_path):
     path = tmp_path / "theory.png"
     words = "--means 0,-0.5 -n 1e4 --simulate --runs 20 --seed 1 --json -p ocucb -p moss:constant=4"
-    done = CliRunner().invoke(app, ["theory", *words.split(), "--plot", str(path)])
+    done = invoke("theory", *words.split(), "--plot", path)
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["H"] == 4
@@ -870,7 +869,7 @@ def test_what_is_proved_for_gaussian_rewards_needs_them():
     ],
 )
 def test_wrong_input_gives_one_sentence(words, sentence):
-    done = CliRunner().invoke(app, ["theory", *words.split()])
+    done = invoke("theory", *words.split())
     assert done.exit_code == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1

@@ -18,6 +18,7 @@ import pytest
 import ocucb
 from ocucb.engine import skip
 from ocucb.policies import FAMILIES
+from ocucb.policies._base import above
 from ocucb.policies._declarations import false_declaration, has_infinite_bonus
 from ocucb.specification import Specification
 
@@ -39,7 +40,9 @@ def formula(body: str, kind=ocucb.index_policy, space=None, **facts):
 # Declarations
 
 
-@pytest.mark.parametrize("said", ["rising", "Rise", "typo", ["nonincreasing"], "", 1, True])
+@pytest.mark.parametrize(
+    "said", ["rising", "Rise", "typo", ["nonincreasing"], "", 1, True, np.array(["constant"])]
+)
 def test_unknown_declarations_are_refused(said):
     with pytest.raises(
         ValueError,
@@ -58,7 +61,7 @@ def test_unknown_declarations_are_refused(said):
             TypeError,
             "declares 'waiting', which is not one of check, concave",
         ),
-        ({"concave_until": 5}, TypeError, "cut must be a plain function, got 5"),
+        ({"concave_until": 5}, TypeError, "concave_until must be a plain function, got 5"),
         ({"memory": 5}, TypeError, "memory must be a plain function, got 5"),
         ({"table": "x"}, TypeError, "mine must take the arguments pulls, t, horizon, arms, table"),
         ({"name": "two\nlines"}, ValueError, "name must be one line of text"),
@@ -66,6 +69,8 @@ def test_unknown_declarations_are_refused(said):
         ({"label": "two\rlines"}, ValueError, "label must be one line of text"),
         ({"label": None}, ValueError, "label must be one line of text, got None"),
         ({"valid": 3}, TypeError, "valid must be a dict of ranges, got 3"),
+        ({"proved": {"c": 3}}, TypeError, "proved must be a dict of ranges, got {'c': 3}"),
+        ({"valid": {"c": above(0)}}, ValueError, "valid names 'c', which is no parameter of it"),
         ({"rewards": 3}, ValueError, "rewards must be one line of text, got 3"),
     ],
 )
@@ -191,6 +196,22 @@ def test_the_value_of_a_module_that_changes():
     settings.C = 0.1
     with pytest.raises(ValueError, match="has changed"):
         play(mine)
+
+
+@pytest.mark.parametrize("call", ["package.inner.helper", "bunch[0]", "ufunc"])
+@pytest.mark.filterwarnings("ignore:First-class function type")
+def test_a_helper_that_was_compiled_earlier(call):
+    """It is compiled anew with the values of now, wherever the formula finds it."""
+    space = {"C": 8.0, "sqrt": sqrt}
+    exec("def helper(pulls):\n    return C / sqrt(pulls)", space)
+    helper = numba.njit(space["helper"])
+    package, inner = types.ModuleType("package"), types.ModuleType("package.inner")
+    package.inner, inner.helper, inner.package = inner, helper, package
+    ufunc = numba.vectorize(space["helper"])
+    assert helper(4.0) == ufunc(4.0) == 4.0
+    space |= {"package": package, "bunch": (helper, helper), "ufunc": ufunc, "C": 1.0}
+    policy = formula(f"return {call}(pulls)", space=space)()
+    assert policy.bonus(4, 10, 100, 3) == 0.5
 
 
 def test_a_sampler_whose_global_changes():
@@ -404,6 +425,25 @@ def test_a_table_of_a_user_is_not_written_to():
 # Numbers
 
 
+@pytest.mark.parametrize("given", [None, "text", 3.0, [[1.0]]])
+def test_a_table_that_is_no_list_of_numbers(given):
+    space = {"given": given}
+    exec("def mine(pulls, t, horizon, arms, table):\n    return table[0]", space)
+    family = ocucb.index_policy(table=lambda horizon: given)(space["mine"])
+    with pytest.raises(TypeError, match="mine's table must return a list of numbers, got "):
+        ocucb.simulate(family, PROBLEM, 100, 5, rng=1)
+
+
+def test_a_table_of_whole_numbers():
+    space = {}
+    exec("def mine(pulls, t, horizon, arms, table):\n    return table[0]", space)
+    whole, real = (
+        ocucb.index_policy(table=lambda horizon, kind=kind: np.ones(1, kind))(space["mine"])
+        for kind in (np.int32, np.float64)
+    )
+    assert whole().bonus(1, 10, 100, 3) == real().bonus(1, 10, 100, 3) == 1.0
+
+
 @pytest.mark.parametrize("size", [1e14, 1e16, -1e15])
 def test_means_that_rounding_swallows(size):
     problem = ocucb.gaussian([size, size - 2.0])
@@ -462,6 +502,39 @@ def test_a_choice_that_is_no_arm(body, words):
         ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
     with pytest.raises(TypeError, match=words):
         ocucb.Bandit("abc", family, 100, sigma=1)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "inf - inf", "sqrt(100.0 - pulls)"])
+@pytest.mark.parametrize("facts", [{}, CONSTANT], ids=["", "constant"])
+def test_a_deviation_that_is_not_finite(value, facts):
+    """Engines would go on without the arm."""
+    body = f"return {value} if pulls > 100 else 1.0 / sqrt(pulls)"
+    family = formula(body, ocucb.sampling_policy, **facts)
+    for play in (
+        lambda: ocucb.simulate(family, PROBLEM, 200, 5, rng=1, engine="step"),
+        lambda: ocucb.simulate(family, PROBLEM, 2000, 5, rng=1),
+        lambda: ocucb.Bandit("abc", family, 200, sigma=1),
+    ):
+        with pytest.raises(
+            ValueError, match=r"must be a finite number.* 1\d\d pulls; .*check=False"
+        ):
+            play()
+
+
+@pytest.mark.parametrize("answer", [inf, 9, 9.5])
+def test_concave_until_may_be_any_number(answer):
+    facts = {**CONCAVE, "concave_until": lambda horizon, arms: answer}
+    family = formula("return 0.1 / sqrt(pulls) if pulls < 10 else 0.0", **facts)
+    if answer == inf:
+        family = formula("return 1.0 / sqrt(pulls)", **facts)
+    ocucb.simulate(family, PROBLEM, 100, 5, rng=1)
+
+
+@pytest.mark.parametrize("answer", [None, "9", inf - inf])
+def test_concave_until_that_is_no_number(answer):
+    facts = {**CONCAVE, "concave_until": lambda horizon, arms: answer}
+    with pytest.raises(ValueError, match="mine's concave_until must return a number, got"):
+        ocucb.simulate(formula("return 1.0 / sqrt(pulls)", **facts), PROBLEM, 100, 5, rng=1)
 
 
 @pytest.mark.parametrize("body", ["return None", "pass", "return (1.0, 2.0)"])

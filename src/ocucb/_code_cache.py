@@ -3,7 +3,8 @@
 A folder is named after our sources, the versions of Python and numba, and the processor; a file,
 after the function with everything bound into it (see `_compile`) and its signature. So a given file
 can only ever hold one thing: concurrent processes write the same content, and nothing goes stale.
-A damaged or unreadable file costs a recompilation and nothing else.
+A process whose sources changed under it no longer knows which version it is, and leaves the folder
+alone. A damaged or unreadable file costs a recompilation and nothing else.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ class CodeCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
         target_context.refresh()
-        found = read_kept(*self._place(signature))
+        found = read_kept(*self._place(signature)) if _stamps() == _LOADED else None
         return (
             None if found is None else CompileResult._rebuild(target_context, *pickle.loads(found))
         )
 
     def save_overload(self, signature: Any, result: CompileResult) -> None:
-        if not (result.lifted or result.library.has_dynamic_globals):
+        cachable = not (result.lifted or result.library.has_dynamic_globals)
+        if cachable and _stamps() == _LOADED:
             write_kept(*self._place(signature), dumps(result._reduce()))
 
     def _place(self, signature: Any) -> tuple[Path, str]:
@@ -85,13 +87,22 @@ def folder() -> Path:
     return version_folder(root / "compiled", _fingerprint())
 
 
+def _stamps() -> dict[Path, tuple[int, int]]:
+    """Return our sources as they are on disk now, each with its size and the time of its change."""
+    found = {path: path.stat() for path in sorted(_HOME.rglob("*.py"))}
+    return {path: (one.st_size, one.st_mtime_ns) for path, one in found.items()}
+
+
+_HOME = Path(__file__).parent
+_LOADED = _stamps()  # the sources that this process runs: it has imported them or is about to
+
+
 @functools.cache
 def _fingerprint() -> str:
     """Name everything that compiled code depends on besides the function itself."""
     digest = hashlib.sha256(surroundings().encode())
-    home = Path(__file__).parent
-    for path in sorted(home.rglob("*.py")):
-        digest.update(f"{path.relative_to(home)} {path.stat().st_size}\n".encode())
+    for path, (size, _) in _LOADED.items():
+        digest.update(f"{path.relative_to(_HOME)} {size}\n".encode())
         digest.update(path.read_bytes())
     settings = [f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS]
     digest.update("\n".join(settings).encode())

@@ -119,6 +119,8 @@ def _target(path: str | os.PathLike[str]) -> Path | None:
     if not stat.S_ISREG(kind):
         return None
     target = Path(os.path.realpath(path))
+    if target.is_dir():  # of an empty name
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(target.parent))
     return target

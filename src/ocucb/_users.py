@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
 
 from ._compile import USER_OPTIONS, inlined, mark_as_users
 
@@ -58,7 +59,9 @@ class Snapshot:
         else:
             self._meaning = meaning(functions)
             self.compiled = {
-                name: inlined(one) if is_ours(one) else _compiled_copy(one, USER_OPTIONS, {})
+                name: inlined(one)
+                if is_ours(one)
+                else _compiled_copy(one, numba.jit(**USER_OPTIONS), {})
                 for name, one in functions.items()
             }
 
@@ -98,8 +101,11 @@ def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
     return Meaning("\n".join(parts), unknown[0] if unknown else None)
 
 
-def _of_value(value: Any, user: CodeType | None, seen: list[CodeType], unknown: list[Any]) -> str:
-    """Describe something that the code `user` refers to by name."""
+def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[Any]) -> str:
+    """Describe something that the code `user` refers to by name.
+
+    `seen` is the code and the modules on the way to it.
+    """
     value = plain(getattr(value, "_dispatcher", value))  # of numba.vectorize and numba.njit
 
     def of(one: Any) -> str:
@@ -108,8 +114,14 @@ def _of_value(value: Any, user: CodeType | None, seen: list[CodeType], unknown: 
     if isinstance(value, ModuleType):
         if _is_known(value.__name__):
             return value.__name__
+        if value in seen:  # two modules that refer to each other
+            return f"again {seen.index(value)}"
         used = _names(user) if user is not None else []
-        inside = [f"{name}={of(getattr(value, name))}" for name in used if hasattr(value, name)]
+        inside = [
+            f"{name}={_of_value(getattr(value, name), user, [*seen, value], unknown)}"
+            for name in used
+            if hasattr(value, name)
+        ]
         return f"{value.__name__}[{';'.join(inside)}]"
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
@@ -135,7 +147,7 @@ def _of_code(
     code: CodeType,
     space: dict[str, Any],
     doc: str | None,
-    seen: list[CodeType],
+    seen: list[Any],
     unknown: list[Any],
 ) -> str:
     parts = [code.co_code.hex(), ",".join(code.co_names)]
@@ -171,7 +183,7 @@ def _names(code: CodeType) -> list[str]:
     return [*code.co_names, *(name for one in inner for name in _names(one))]
 
 
-def _compiled_copy(function: Any, options: dict[str, Any], seen: dict[Any, Any]) -> Any:
+def _compiled_copy(function: Any, compiler: Callable[..., Any], seen: dict[Any, Any]) -> Any:
     """Compile a copy with a name that no other function has, and with its values as they are now.
 
     What it refers to is copied along: a helper that was compiled earlier may hold earlier values.
@@ -186,7 +198,7 @@ def _compiled_copy(function: Any, options: dict[str, Any], seen: dict[Any, Any])
     copy.__module__ = function.__module__
     copy.__qualname__ = f"{function.__name__}-{uuid.uuid4().hex}"
     mark_as_users(copy)
-    seen[function] = numba.jit(**options)(copy)
+    seen[function] = compiler(copy)
     space.update(function.__globals__)
     for name in names & space.keys():
         space[name] = _taken(space[name], names, seen)
@@ -203,12 +215,18 @@ def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
     if isinstance(value, Dispatcher) and not is_ours(value):
         if value.py_func not in seen:
             options = {**value.targetoptions, "boundscheck": True}
-            _compiled_copy(value.py_func, options, seen)
+            _compiled_copy(value.py_func, numba.jit(**options), seen)
         return seen[value.py_func]
+    if isinstance(value, DUFunc):  # of numba.vectorize
+        function = value._dispatcher.py_func
+        return seen.get(function) or _compiled_copy(function, numba.vectorize, seen)
+    if type(value) is tuple:
+        return tuple(_taken(one, names, seen) for one in value)
     if isinstance(value, ModuleType) and not _is_known(value.__name__):
-        module = ModuleType(value.__name__)
-        module.__dict__.update(value.__dict__)
-        for name in names & value.__dict__.keys():
-            module.__dict__[name] = _taken(value.__dict__[name], set(), seen)
-        return module
+        if value not in seen:
+            seen[value] = module = ModuleType(value.__name__)
+            module.__dict__.update(value.__dict__)
+            for name in names & value.__dict__.keys():
+                module.__dict__[name] = _taken(value.__dict__[name], names, seen)
+        return seen[value]
     return value

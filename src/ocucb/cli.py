@@ -57,6 +57,8 @@ def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("once", UserWarning)
+            # some that libraries give each other are UserWarnings as well, as those of pyparsing
+            warnings.simplefilter("ignore", DeprecationWarning)
             warnings.showwarning = note
             try:
                 command(*args, **kwargs)

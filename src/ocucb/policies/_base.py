@@ -312,9 +312,18 @@ class Policy:
         except ValueError as error:
             raise ValueError(f"{self.label}: {error}") from None
         if not self.is_ours:
-            table = np.array(table)
-            table.flags.writeable = False  # it is not only this run's
+            table = self._checked_table(table)
         return (table, *self.values)
+
+    def _checked_table(self, given: Any) -> npt.NDArray[np.float64]:
+        try:
+            table = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.empty(())
+        if table.ndim != 1:
+            raise TypeError(f"{self.label}'s table must return a list of numbers, got {given!r}.")
+        table.flags.writeable = False  # it is not only this run's
+        return table
 
     @property
     def is_ours(self) -> bool:
@@ -365,7 +374,7 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
         "reference": "a policy of your own",
         **facts,
     }
-    _check_facts(title, facts)
+    _check_facts(title, facts, defaults)
     inputs = state[: len(state) - len(table)]
     if "mean" in inputs and (facts.get("concave") or facts.get("concave_until")):
         raise TypeError(f"{title} declares concave, which is for policies stated as a bonus.")
@@ -390,7 +399,7 @@ def _default(title: str, parameter: inspect.Parameter) -> float:
         ) from None
 
 
-def _check_facts(title: str, facts: dict[str, Any]) -> None:
+def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float]) -> None:
     """Refuse what is not a declaration, or has a value that nobody knows."""
     allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "inputs", "defaults"}
     for name in facts.keys() - allowed:
@@ -402,7 +411,7 @@ def _check_facts(title: str, facts: dict[str, Any]) -> None:
         if not isinstance(text, str) or not text or not text.isprintable():
             raise ValueError(f"{title}'s {name} must be one line of text, got {text!r}.")
     declared = facts.get("unplayed_index")
-    if declared is not None and declared not in get_args(Unplayed):
+    if declared is not None and not (isinstance(declared, str) and declared in get_args(Unplayed)):
         raise ValueError(
             f"{title}'s unplayed_index must be {', '.join(map(repr, get_args(Unplayed)))} or None, "
             f"got {declared!r}."
@@ -417,8 +426,13 @@ def _check_facts(title: str, facts: dict[str, Any]) -> None:
         if not inspect.isfunction(facts[name]):
             raise TypeError(f"{title}'s {name} must be a plain function, got {facts[name]!r}.")
     for name in ("valid", "proved"):
-        if not isinstance(facts.get(name, {}), Mapping):
-            raise TypeError(f"{title}'s {name} must be a dict of ranges, got {facts[name]!r}.")
+        ranges = facts.get(name, {})
+        if not isinstance(ranges, Mapping) or not all(
+            isinstance(one, Range) for one in ranges.values()
+        ):
+            raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
+        for parameter in ranges.keys() - defaults.keys():
+            raise ValueError(f"{title}'s {name} names {parameter!r}, which is no parameter of it.")
 
 
 Decorator = Callable[[Callable[..., Any]], PolicyFamily]

@@ -26,15 +26,15 @@ def check_declarations(policy: Policy, horizon: int, arms: int) -> None:
     found = false_declaration(policy, horizon, arms)
     if found is not None:
         raise ValueError(
-            f"{policy.label} {found}; correct the declaration, or pass check=False to the "
-            "decorator if you know better."
+            f"{policy.label} {found}; correct it, or pass check=False to the decorator if you know "
+            "better."
         )
 
 
 def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     """Say which declaration of a policy does not hold, or None where none is seen to be false."""
     family = policy.family
-    if family.unplayed_index is None:
+    if family.kind == "choice":
         return None
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
@@ -49,13 +49,15 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
                 return math.nan
 
-        found = _false_in_time(value, family.unplayed_index, n, K)
-        if family.kind == "index":
-            found = found or _false_in_pulls(value, n, K)
+        found = _not_finite(value, n, K) if family.kind == "sampling" else None
+        if found is None and family.unplayed_index is not None:
+            found = _false_in_time(value, family.unplayed_index, n, K)
+            if family.kind == "index":
+                found = found or _false_in_pulls(value, n, K)
         if found is None and family.concave:
             edge = math.inf
             if family.concave_until is not None:
-                edge = math.floor(family.concave_until(n, K, *policy.values))
+                edge = _edge(policy, n, K)
                 found = _false_beyond(value, edge, n, K)
             found = found or _not_concave(value, edge, n, K)
         if found is not None:
@@ -77,6 +79,15 @@ def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
     return False
 
 
+def _edge(policy: Policy, n: float, K: float) -> float:
+    """Return the pulls up to which a policy says that it is concave."""
+    assert policy.family.concave_until is not None
+    given = policy.family.concave_until(n, K, *policy.values)
+    if not isinstance(given, int | float) or math.isnan(given):
+        raise ValueError(f"{policy.label}'s concave_until must return a number, got {given!r}.")
+    return given if math.isinf(given) else math.floor(given)
+
+
 def _grid(low: float, high: float) -> list[float]:
     """Return whole numbers from low to high: the first few, then ever fewer."""
     if high < low:
@@ -88,6 +99,19 @@ def _grid(low: float, high: float) -> list[float]:
 
 def _exceeds(one: float, other: float) -> bool:
     return one > other + _SLACK * (abs(one) + abs(other))
+
+
+def _not_finite(value: Callable[[float, float], float], n: float, K: float) -> str | None:
+    """Say where a deviation is not a finite number: engines would pass over such an arm."""
+    for pulls in _grid(1.0, n - K):
+        for t in _grid(max(K, pulls) + 1.0, n):
+            if not math.isfinite(value(pulls, t)):
+                return (
+                    "must be a finite number everywhere, but its formula gives "
+                    f"{value(pulls, t):g} in round {t:g} for an arm with {pulls:g} "
+                    f"pull{'s' * (pulls > 1)}"
+                )
+    return None
 
 
 def _false_in_time(
