@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._text import LARGEST_COUNT
+from ._types import Floats
 
 _NOT_JSON = object()
 
@@ -78,9 +78,7 @@ def take_list(
     return values
 
 
-def take_floats(
-    document: dict[str, Any], key: str, size: int | None = None
-) -> npt.NDArray[np.float64]:
+def take_floats(document: dict[str, Any], key: str, size: int | None = None) -> Floats:
     """Return a list of finite numbers as an array."""
     return np.array(take_list(document, key, size, is_number, "finite numbers"), dtype=np.float64)
 

@@ -62,11 +62,13 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ocucb.gittins import _bernoulli, _gaussian, _store
 from ocucb.gittins._bernoulli_kernels import bernoulli_index
 from ocucb.gittins._kernels import EXACT, LOG_STEP, offset, offsets
+
+from .._types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +84,6 @@ __all__ = [
     "surrogate",
 ]
 
-Array = NDArray[np.float64]
 
 MAX_HORIZON = 1_000_000  # 64 points per pass are verified up to here; at 10^7 they break down
 MAX_BERNOULLI_HORIZON = 5_000
@@ -90,7 +91,7 @@ MAX_BERNOULLI_HORIZON = 5_000
 _MIN_CELLS = 8  # even for a short horizon: interpolation in the last cells is one-sided
 
 
-def index(m: ArrayLike, T: ArrayLike, sigma: float = 1.0) -> Array:
+def index(m: ArrayLike, T: ArrayLike, sigma: float = 1.0) -> Floats:
     """Gittins offset sigma * g(m, T), the amount added to an arm's mean reward.
 
     For up to four distinct sums m + T, each is computed to 1e-9 by a backward pass; for more,
@@ -133,7 +134,7 @@ def index(m: ArrayLike, T: ArrayLike, sigma: float = 1.0) -> Array:
     return sigma * out
 
 
-def surrogate(horizon: int) -> Array:
+def surrogate(horizon: int) -> Floats:
     """Table from which the kernel `offset` evaluates g(m, T) for all m + T <= horizon + 1.
 
     The table is computed once (a fraction of a second at horizon 10^4, several seconds at 10^6),
@@ -204,7 +205,7 @@ def approximate_offset(pulls: float, t: float, horizon: float) -> float:
     return math.sqrt(2.0 / pulls * math.log(max(1.0, beta)))
 
 
-def brownian_limit(ratio: ArrayLike) -> Array:
+def brownian_limit(ratio: ArrayLike) -> Floats:
     """Limit G(m/T) of sqrt(T) g(m, T) as m and T grow at a fixed ratio.
 
     In the limit the posterior mean is a Brownian motion. To first order, discreteness shifts the
@@ -293,7 +294,7 @@ def plot(horizon: int = 10_000) -> Figure:
     return figure
 
 
-def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -> Array:
+def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -> Floats:
     """Table from which the kernel `bernoulli_index` evaluates the index of a Bernoulli arm.
 
     It covers all states with m + successes + failures <= horizon, including the unplayed arm. The
@@ -332,7 +333,7 @@ def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -
     return _store.table(name, lambda: _bernoulli.build(int(horizon), a, b))
 
 
-def _counts(values: ArrayLike, name: str) -> Array:
+def _counts(values: ArrayLike, name: str) -> Floats:
     """Return whole numbers >= 1 as floats, or raise a ValueError naming the first other value."""
     array = np.asarray(values, dtype=np.float64)
     bad = array[~((array >= 1) & (array == np.floor(array)) & (array < np.inf))]

@@ -10,7 +10,6 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocucb.gittins._bernoulli_kernels import (
     ANGLES,
@@ -32,12 +31,12 @@ from ocucb.gittins._bernoulli_kernels import (
 )
 from ocucb.gittins._numerics import lagrange_weights
 
-Array = NDArray[np.float64]
+from .._types import Counts, Floats
 
 _EXACT = 128  # states with m + T up to here are stored individually
 
 
-def build(horizon: int, a: float, b: float) -> Array:
+def build(horizon: int, a: float, b: float) -> Floats:
     """Compute the packed table that `bernoulli_index` reads."""
     exact = min(horizon, _EXACT)
     # A row needs m + T > exact with T < SMALL; the grid needs T >= SMALL and any m >= 2.
@@ -47,15 +46,15 @@ def build(horizon: int, a: float, b: float) -> Array:
     total_nodes = total_nodes[: np.searchsorted(total_nodes, horizon + a + b) + 3]
     means = np.sin(0.5 * np.pi * np.arange(1, ANGLES) / ANGLES) ** 2
 
-    def block(T: int) -> Array:
+    def block(T: int) -> Floats:
         s = np.arange(T + 1.0)
         return _scaled(np.arange(2, exact - T + 1), a + s, b + T - s, 1e-14)
 
-    def rows(T: int) -> Array:
+    def rows(T: int) -> Floats:
         s = np.arange(T + 1.0)
         return _scaled(row_nodes, a + s, b + T - s)
 
-    def grid(node: int) -> Array:
+    def grid(node: int) -> Floats:
         # Nodes in m that no state within the horizon uses stay 0, and so do the two ends of
         # the angle, where the arm is certain.
         total = total_nodes[node]
@@ -69,7 +68,7 @@ def build(horizon: int, a: float, b: float) -> Array:
     header = parts[0]
     header[[HORIZON, PRIOR_A, PRIOR_B, EXACT]] = horizon, a, b, exact
 
-    def append(entry: int, part: Array) -> None:
+    def append(entry: int, part: Floats) -> None:
         header[entry] = sum(earlier.size for earlier in parts)
         parts.append(part.ravel())
 
@@ -86,21 +85,21 @@ def build(horizon: int, a: float, b: float) -> Array:
     return np.concatenate(parts)
 
 
-def _scaled(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float = 1e-7) -> Array:
+def _scaled(rounds: Counts, a: Floats, b: Floats, tolerance: float = 1e-7) -> Floats:
     """Return the scaled offsets of Beta(a[i], b[i]) with rounds[j] rounds left, at [i, j]."""
     out = np.empty((a.size, rounds.size))
     sweep(rounds, a, b, tolerance, out)
     return out
 
 
-def _geometric(first: int, last: int, per_octave: int) -> NDArray[np.int64]:
+def _geometric(first: int, last: int, per_octave: int) -> Counts:
     """Return distinct whole numbers at a constant ratio, from `first` to two beyond `last`."""
     octaves = math.log2(last / first)
     steps = np.arange(math.ceil(octaves * per_octave) + 3)
     return np.unique(np.rint(first * 2.0 ** (steps / per_octave)).astype(np.int64))
 
 
-def _stencils(nodes: Array, at: Array) -> Array:
+def _stencils(nodes: Floats, at: Floats) -> Floats:
     """Return, for every point, the first of the four nodes around it and their Lagrange weights."""
     first = np.clip(np.searchsorted(nodes, at, side="right") - 2, 0, nodes.size - 4)
     out = np.empty((at.size, STENCIL))

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocucb._compile import compiled
 
-Array = NDArray[np.float64]
+from .._types import Counts, Floats
 
 # Layout of the packed table that `bernoulli_index` reads, written by `_bernoulli.build`.
 SMALL = 64  # beyond the exact block, each state with T < SMALL has its own row in m
@@ -28,7 +27,7 @@ M_STENCIL, T_STENCIL, GRID_START, M_NODES = 7, 8, 9, 10
 
 @compiled
 def calibrate(
-    m: int, a: float, b: float, guess: float, tolerance: float, value: Array, plays: Array
+    m: int, a: float, b: float, guess: float, tolerance: float, value: Floats, plays: Floats
 ) -> float:
     """Finite-horizon Gittins index of a Beta(a, b) arm with m rounds left, by exact recursion.
 
@@ -99,7 +98,7 @@ def spread(m: float, mean: float, total: float) -> float:
 
 
 @compiled
-def sweep(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float, out: Array) -> None:
+def sweep(rounds: Counts, a: Floats, b: Floats, tolerance: float, out: Floats) -> None:
     """Write the scaled offset of Beta(a[i], b[i]) with rounds[j] >= 2 rounds left into out[i, j].
 
     The scaled offset is (index - mean) / spread. It varies slowly with i and j, so three
@@ -125,7 +124,7 @@ def sweep(rounds: NDArray[np.int64], a: Array, b: Array, tolerance: float, out: 
 
 
 @compiled
-def bernoulli_index(m: float, successes: float, failures: float, table: Array) -> float:
+def bernoulli_index(m: float, successes: float, failures: float, table: Floats) -> float:
     """Gittins index of a Bernoulli arm, from a table of `ocucb.gittins.bernoulli_surrogate`.
 
     The arguments are whole numbers of any numeric type. Beyond the table's horizon

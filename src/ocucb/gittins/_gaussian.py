@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ocucb.gittins._kernels import (
@@ -33,7 +32,7 @@ from ocucb.gittins._numerics import (
     product,
 )
 
-Array = NDArray[np.float64]
+from .._types import Floats
 
 _NODES = 64
 _COEFFICIENTS = 60
@@ -42,20 +41,20 @@ _SHORTEST = 6.0  # the ladder of lengths, in deviations of one step
 _RUNG_RATIO = 1.15
 
 
-def build(cells: int) -> Array:
+def build(cells: int) -> Floats:
     """Compute the packed table with `cells` cells in log d beyond the exact diagonals."""
     behind = TERMS // 2 - 1  # diagonals below EXACT that the first cell's polynomial uses
     nodes = [round(EXACT * math.exp(LOG_STEP * k)) for k in range(-behind, cells + 1)]
     last = math.floor(EXACT * math.exp(LOG_STEP * cells))
     # The grid in log(m / T) serves T > ROWS and m > ROWS, with two points to spare at each end.
     half = math.ceil(math.log(last / ROWS) / RATIO_STEP) + 2
-    ratios: Array = RATIO_STEP * np.arange(-half, half + 1, dtype=np.float64)
+    ratios: Floats = RATIO_STEP * np.arange(-half, half + 1, dtype=np.float64)
     rungs = ladder(nodes[-1])
 
-    def exact(d: int) -> Array:
+    def exact(d: int) -> Floats:
         return diagonal(d, rungs)
 
-    def column(d: int) -> Array:
+    def column(d: int) -> Floats:
         return _column(diagonal(d, rungs), ratios)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -74,22 +73,22 @@ def build(cells: int) -> Array:
     return np.concatenate([header, head, body.ravel()])
 
 
-def _column(g: Array, ratios: Array) -> Array:
+def _column(g: Floats, ratios: Floats) -> Floats:
     """Return a diagonal's scaled offsets at T = 1 ... ROWS, m = 1 ... ROWS and given log(m/T)."""
     scaled = by_deviation(g)
     return np.concatenate([scaled[: -ROWS - 1 : -1], scaled[:ROWS], along(scaled, ratios)])
 
 
-def by_deviation(g: Array) -> Array:
+def by_deviation(g: Floats) -> Floats:
     """Return the offsets of one diagonal divided by the deviation still to be learnt."""
     d = g.size + 1
     m = np.arange(1, d)
     # At m = 1, offset and deviation are both 0; the entry is never read, only kept finite.
-    scaled: Array = g / np.sqrt(np.maximum(m - 1, 0.5) / ((d - m) * (d - 1.0)))
+    scaled: Floats = g / np.sqrt(np.maximum(m - 1, 0.5) / ((d - m) * (d - 1.0)))
     return scaled
 
 
-def along(scaled: Array, ratios: Array) -> Array:
+def along(scaled: Floats, ratios: Floats) -> Floats:
     """Interpolate one diagonal at log(m/T) = ratios, from the ten nearest whole m.
 
     A ratio beyond the ends of the diagonal gets the nearest value.
@@ -107,7 +106,7 @@ def along(scaled: Array, ratios: Array) -> Array:
     return out
 
 
-def diagonal(d: int, rungs: tuple[Array, Array, Array] | None = None) -> Array:
+def diagonal(d: int, rungs: tuple[Floats, Floats, Floats] | None = None) -> Floats:
     """Return g(m, d - m) for m = 1 ... d - 1; `rungs` is the `ladder` of this or a larger d."""
     out = np.empty(d - 1)
     backward_pass(d, *(rungs or ladder(d)), out)
@@ -116,7 +115,7 @@ def diagonal(d: int, rungs: tuple[Array, Array, Array] | None = None) -> Array:
     return out
 
 
-def ladder(d: int) -> tuple[Array, Array, Array]:
+def ladder(d: int) -> tuple[Floats, Floats, Floats]:
     """Return the matrices, nodes and dimensions of the rungs that diagonals up to d need."""
     # The longest reach is near T = d/2, where it stays below 4.4 sqrt(d).
     longest = 20.0 + 4.4 * math.sqrt(d)
@@ -126,7 +125,7 @@ def ladder(d: int) -> tuple[Array, Array, Array]:
 
 
 @cache
-def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
+def _rung(rung: int) -> tuple[Floats, Floats, tuple[float, float, float, float]]:
     """Return the smoothing matrix, nodes and dimensions of one rung, for `backward_pass`."""
     unit, to_coefficients, abscissae, weights = _points()
     length = _SHORTEST * _RUNG_RATIO**rung
@@ -156,7 +155,7 @@ def _rung(rung: int) -> tuple[Array, Array, tuple[float, float, float, float]]:
 
 
 @cache
-def _points() -> tuple[Array, Array, Array, Array]:
+def _points() -> tuple[Floats, Floats, Floats, Floats]:
     """Return what all rungs share: Chebyshev points on (0, 1) and the map from values there to
     coefficients; nodes and weights of Gauss-Legendre quadrature on (-1, 1).
     """

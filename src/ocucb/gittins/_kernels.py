@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocucb._compile import compiled
 
-Array = NDArray[np.float64]
+from .._types import Floats
 
 # Layout of the packed table that `offset` reads, written by `_gaussian.build`.
 EXACT = 256  # diagonals m + T <= EXACT are stored entry by entry
@@ -28,7 +27,9 @@ _LOG_EXACT = math.log(EXACT)
 
 
 @compiled
-def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, out: Array) -> None:
+def backward_pass(
+    diagonal: int, smoothing: Floats, nodes: Floats, rungs: Floats, out: Floats
+) -> None:
     """Write g(m, diagonal - m) into out[m - 1] for m = 1 ... diagonal - 1.
 
     Parameters
@@ -146,7 +147,7 @@ def backward_pass(diagonal: int, smoothing: Array, nodes: Array, rungs: Array, o
 
 
 @compiled
-def _polynomial(coefficients: Array, x: float) -> float:
+def _polynomial(coefficients: Floats, x: float) -> float:
     value = 0.0
     for k in range(TERMS - 1, -1, -1):
         value = value * x + coefficients[k]
@@ -154,7 +155,7 @@ def _polynomial(coefficients: Array, x: float) -> float:
 
 
 @compiled
-def offset(m: float, T: float, table: Array) -> float:
+def offset(m: float, T: float, table: Floats) -> float:
     """Gittins offset g(m, T) for unit noise, from a table of `ocucb.gittins.surrogate`.
 
     m and T are whole numbers of any numeric type. With m <= 1 round left the offset is 0;
@@ -206,7 +207,7 @@ def offset(m: float, T: float, table: Array) -> float:
 
 
 @compiled
-def offsets(m: Array, T: Array, table: Array, out: Array) -> None:
+def offsets(m: Floats, T: Floats, table: Floats, out: Floats) -> None:
     """Write offset(m[i], T[i], table) into out[i]."""
     for i in range(m.size):
         out[i] = offset(m[i], T[i], table)

@@ -8,12 +8,11 @@ loop in a fixed order.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .._types import Floats
 
 
-def product(a: Array, b: Array) -> Array:
+def product(a: Floats, b: Floats) -> Floats:
     """Return the product of two matrices."""
     out = np.zeros((a.shape[0], b.shape[1]))
     for k in range(a.shape[1]):
@@ -21,7 +20,7 @@ def product(a: Array, b: Array) -> Array:
     return out
 
 
-def chebyshev_sums(x: Array, weights: Array, terms: int) -> Array:
+def chebyshev_sums(x: Floats, weights: Floats, terms: int) -> Floats:
     """Return the sums over q of weights[q, i] T_k(x[q, i]), at [k, i]; T_k is Chebyshev's."""
     twice = 2.0 * x
     weighted = np.empty((terms, *x.shape))
@@ -36,7 +35,7 @@ def chebyshev_sums(x: Array, weights: Array, terms: int) -> Array:
     return out
 
 
-def chebyshev_coefficients(points: int) -> Array:
+def chebyshev_coefficients(points: int) -> Floats:
     """Return the map from values at the points -cos(pi j / (points - 1)) to coefficients.
 
     It is a cosine transform: the first and last values, and the first and last coefficients, count
@@ -46,11 +45,11 @@ def chebyshev_coefficients(points: int) -> Array:
     k = np.arange(points)
     angles = np.pi / last * (k[:, None] * (last - k) % (2 * last))
     half = np.where((k == 0) | (k == last), 0.5, 1.0)
-    out: Array = 2.0 / last * half[:, None] * half * np.cos(angles)
+    out: Floats = 2.0 / last * half[:, None] * half * np.cos(angles)
     return out
 
 
-def gauss_legendre(points: int) -> tuple[Array, Array]:
+def gauss_legendre(points: int) -> tuple[Floats, Floats]:
     """Return the nodes and weights of Gauss-Legendre quadrature on (-1, 1), by Newton's method."""
     x = -np.cos(np.pi * (np.arange(points) + 0.75) / (points + 0.5))
     for _ in range(5):  # the start is accurate to 1e-4, and every step squares the error
@@ -62,7 +61,7 @@ def gauss_legendre(points: int) -> tuple[Array, Array]:
     return x, 2.0 / ((1.0 - x) * (1.0 + x) * slope**2)
 
 
-def lagrange_weights(x: Array, at: Array) -> Array:
+def lagrange_weights(x: Floats, at: Floats) -> Floats:
     """Return, at [j, i], the weight of the value at x[j, i] in the interpolant at at[i]."""
     out = np.ones(x.shape)
     for k in range(x.shape[0]):
@@ -71,7 +70,7 @@ def lagrange_weights(x: Array, at: Array) -> Array:
     return out
 
 
-def polynomials(x: Array, values: Array) -> Array:
+def polynomials(x: Floats, values: Floats) -> Floats:
     """Return the coefficients, lowest first, of the polynomials with values[i, j] at x[i].
 
     Björck and Pereyra's method: divided differences, then Newton's form multiplied out.

@@ -12,18 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from .._kept import read_kept, surroundings, version_folder, write_kept
+from .._types import Floats
 
-Array = NDArray[np.float64]
-
-_memory: dict[str, Array] = {}
+_memory: dict[str, Floats] = {}
 _lock = threading.Lock()
 
 
-def table(name: str, build: Callable[[], Array]) -> Array:
+def table(name: str, build: Callable[[], Floats]) -> Floats:
     """Return the table called `name`, from memory, the cache file or `build`, in this order.
 
     Parameters

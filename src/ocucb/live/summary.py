@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._text import table
+from .._types import Floats
 from ..policies import Policy
 from .decision import State
 from .names import Arm
@@ -28,7 +29,6 @@ from .names import Arm
 if TYPE_CHECKING:
     import matplotlib.figure
 
-Floats = npt.NDArray[np.float64]
 
 _MIXTURE = 10.0  # r: tightest for about 100 rewards
 _MOST_ROWS = 30  # with more arms, tables and figures show those with the most traffic

@@ -26,8 +26,8 @@ from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Floats
 from .._users import Snapshot, is_ours, plain
 
 Kind = Literal["index", "sampling", "choice"]
@@ -130,7 +130,7 @@ class PolicyFamily:
     concave: bool = False
     concave_until: Callable[..., float] | None = None
     memory: Callable[[int], int] | None = None
-    table: Callable[[int], npt.NDArray[np.float64]] | None = None
+    table: Callable[[int], Floats] | None = None
     binary: bool = False
     check: bool = True
 
@@ -315,7 +315,7 @@ class Policy:
             table = self._checked_table(table)
         return (table, *self.values)
 
-    def _checked_table(self, given: Any) -> npt.NDArray[np.float64]:
+    def _checked_table(self, given: Any) -> Floats:
         try:
             table = np.array(given, dtype=np.float64)
         except (TypeError, ValueError):
