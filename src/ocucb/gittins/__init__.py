@@ -64,11 +64,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ocucb.gittins import _bernoulli, _gaussian, _store
-from ocucb.gittins._bernoulli_kernels import bernoulli_index
-from ocucb.gittins._kernels import EXACT, LOG_STEP, offset, offsets
-
 from .._types import Floats
+from . import _bernoulli, _gaussian, _store
+from ._bernoulli_kernels import bernoulli_index
+from ._kernels import EXACT, LOG_STEP, offset, offsets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

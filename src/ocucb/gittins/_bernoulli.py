@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ocucb.gittins._bernoulli_kernels import (
+from .._types import Counts, Floats
+from ._bernoulli_kernels import (
     ANGLES,
     EXACT,
     GRID_START,
@@ -29,9 +30,7 @@ from ocucb.gittins._bernoulli_kernels import (
     T_STENCIL,
     sweep,
 )
-from ocucb.gittins._numerics import lagrange_weights
-
-from .._types import Counts, Floats
+from ._numerics import lagrange_weights
 
 _EXACT = 128  # states with m + T up to here are stored individually
 

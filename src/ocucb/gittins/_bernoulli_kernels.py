@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from ocucb._compile import compiled
-
+from .._compile import compiled
 from .._types import Counts, Floats
 
 # Layout of the packed table that `bernoulli_index` reads, written by `_bernoulli.build`.

@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 from scipy.special import ndtr
 
-from ocucb.gittins._kernels import (
+from .._types import Floats
+from ._kernels import (
     EXACT,
     HEADER,
     LOG_STEP,
@@ -23,7 +24,7 @@ from ocucb.gittins._kernels import (
     TERMS,
     backward_pass,
 )
-from ocucb.gittins._numerics import (
+from ._numerics import (
     chebyshev_coefficients,
     chebyshev_sums,
     gauss_legendre,
@@ -31,8 +32,6 @@ from ocucb.gittins._numerics import (
     polynomials,
     product,
 )
-
-from .._types import Floats
 
 _NODES = 64
 _COEFFICIENTS = 60

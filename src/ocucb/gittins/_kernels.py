@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from ocucb._compile import compiled
-
+from .._compile import compiled
 from .._types import Floats
 
 # Layout of the packed table that `offset` reads, written by `_gaussian.build`.
