@@ -210,7 +210,7 @@ def test_a_users_function_is_not_kept(filled):
     names = {path.name.partition("-")[0] for path in kept_files(cache)}
     assert names == {
         "play_index_lazily", "play_nonincreasing", "play_samples",
-        "ask", "tell", "rebuild", "replace", "lower", "highest",
+        "ask", "tell", "rebuild", "build_tree", "replace", "lower", "highest",
     }  # fmt: skip
     # step and bernoulli are two, thompson and samp are one
     lazily = [path for path in kept_files(cache) if path.name.startswith("play_index_lazily")]

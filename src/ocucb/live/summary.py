@@ -200,22 +200,10 @@ def summarize(
     minimize: bool,
     zero: float,
 ) -> Summary:
-    """Return the summary of a state.
+    """Return the summary of a state that was just rebuilt, so that its ceilings are indices.
 
-    Parameters
-    ----------
-    names : list
-        The arms.
-    policy : Policy
-        Who chooses.
-    state : State
-        The state just rebuilt, so that ceilings are indices.
-    chosen : int
-        What `ask` returns in this state.
-    level, bounds, minimize
-        As for `Bandit` and its `summary`.
-    zero : float
-        When minimizing, a loss x is kept as the reward ``zero - x``.
+    `chosen` is what `ask` returns in this state. When minimizing, a loss x is kept as the reward
+    ``zero - x``.
     """
     arms, index = state.arms, state.ceilings.copy()
     observed, opened, active = arms["observed"], arms["open"], arms["active"]
