@@ -31,7 +31,7 @@ from distributed import Client, LocalCluster
 import ocucb
 from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
-from ocucb.engine import Game, Outcome, choose_engine, engine_named, kernel_of
+from ocucb.engine import choose_engine, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _store
 from ocucb.policies import Policy
 from ocucb.problems import Problem
@@ -47,12 +47,11 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
     chosen = engine_named(engine, policy, problem, horizon)
     kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
-    facts = problem.means, problem.scales, problem.gaps, problem.sigma
-    game = Game(*facts, horizon, np.array([horizon]))
+    game = new_game(problem, horizon, np.array([horizon]))
 
     def play(runs: int) -> None:
-        outcome = Outcome(np.empty((runs, 1)), np.empty((runs, problem.arms), dtype=np.int64))
-        kernel(policy.arguments(horizon), game, key, 0, outcome, np.zeros(1, dtype=np.bool_))
+        stop = np.zeros(1, dtype=np.bool_)
+        kernel(policy.arguments(horizon), game, key, 0, new_outcome(runs, game), stop)
 
     play(1)
     return play

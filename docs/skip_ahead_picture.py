@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ocucb import OCUCB, gap
-from ocucb.engine import skip, step
+from ocucb.engine import base, new_game, new_outcome, skip
 from ocucb.random import normal
 
 HORIZON = 20_000
@@ -27,28 +27,32 @@ leads: list[tuple[int, float, float]] = []
 
 def plain(template: Any, **functions: Any) -> Any:
     """Return a kernel as an ordinary Python function with these names filled in."""
-    return FunctionType(template.__code__, {**template.__globals__, **functions})
+    space = {**template.__globals__, **functions}
+    for name, one in space.items():
+        if getattr(one, "targetoptions", {}).get("no_cpython_wrapper"):
+            space[name] = one.py_func
+    return FunctionType(template.__code__, space)
 
 
 def asked_from() -> tuple[float, float]:
-    """Return the round and the height at which `lead_on` asks for a random number."""
+    """Return the round and the height at which `play_leader` asks for a random number."""
     frame = sys._getframe(2).f_locals
     return frame["t"] + frame["reach"] - frame["left"], frame["height"]
 
 
-def watched_meeting(
+def watched_hitting_time(
     height: float, drift: float, scale: float, before: float, rewards: Any
 ) -> float:
     t, _ = asked_from()
-    time = skip.hitting_time(height, drift, scale, before, rewards)
+    time = skip.hitting_time.py_func(height, drift, scale, before, rewards)
     if time < before:
         events.append(("met", t, height, t + time, 0.0))
     return time
 
 
-def watched_survivor(height: float, drift: float, scale: float, span: float, rewards: Any) -> float:
+def watched_endpoint(height: float, drift: float, scale: float, span: float, rewards: Any) -> float:
     t, _ = asked_from()
-    noise = skip.endpoint_given_no_hit(height, drift, scale, span, rewards)
+    noise = skip.endpoint_given_no_hit.py_func(height, drift, scale, span, rewards)
     events.append(("jumped", t, height, t + span, height + noise + drift * span))
     return noise
 
@@ -70,35 +74,25 @@ def play() -> None:
         "bonus": policy.family.function.py_func,
         "concave_until": lambda horizon, arms, *values: np.inf,
         "concave": True,
-        "constant": False,
-        "rising": False,
-        "hitting_time": watched_meeting,
-        "endpoint_given_no_hit": watched_survivor,
+        "unplayed_constant": False,
+        "unplayed_rises": False,
+        "hitting_time": watched_hitting_time,
+        "endpoint_given_no_hit": watched_endpoint,
         "normal": watched_normal,
-        "play_each_once": plain(
-            step.play_each_once, draw=lambda mean, scale, stream: scale * normal(stream)
-        ),
+        "play_each_once": plain(base.play_each_once, draw=problem.rewards.draw),
     }
-    lead = plain(skip.lead_on, **functions)
+    play_leader = plain(skip.play_leader, **functions)
 
-    def watched_lead(*arguments: Any) -> Any:
-        answer = lead(*arguments)
-        leads.append((sys._getframe(1).f_locals["leader"], arguments[8], answer[1]))
+    def watched_play_leader(*arguments: Any) -> Any:
+        answer = play_leader(*arguments)
+        before: skip.Lead = next(one for one in arguments if isinstance(one, skip.Lead))
+        leads.append((sys._getframe(1).f_locals["leader"], before.t, answer.t))
         return answer
 
-    plain(skip.play_nonincreasing, **functions, lead=watched_lead)(
-        policy.values,
-        problem.means,
-        problem.scales,
-        problem.gaps,
-        problem.sigma,
-        HORIZON,
-        np.array([HORIZON]),
-        np.array([3, 2015], dtype=np.uint64),
-        0,
-        np.empty((1, 1)),
-        np.empty((1, 2), dtype=np.int64),
-    )
+    game = new_game(problem, HORIZON, np.array([HORIZON]))
+    key, stop = np.array([3, 2015], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
+    kernel = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)
+    kernel(policy.values, game, key, 0, new_outcome(1, game), stop)
 
 
 def variety(lead: tuple[float, float]) -> tuple[int, float]:

@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 import ocucb
 from ocucb.cli import app
-from ocucb.engine import Game, Outcome, engine_named, kernel_of
+from ocucb.engine import engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _bernoulli, _gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -117,11 +117,8 @@ def call_kernel(
     runs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
-    facts = problem.means, problem.scales, problem.gaps, problem.sigma
-    game = Game(*facts, horizon, checkpoints)
-    outcome = Outcome(
-        np.empty((runs, checkpoints.size)), np.empty((runs, problem.arms), dtype=np.int64)
-    )
+    game = new_game(problem, horizon, checkpoints)
+    outcome = new_outcome(runs, game)
     stop = np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(horizon), game, key, first, outcome, stop)
     return outcome.regret, outcome.pulls

@@ -25,7 +25,14 @@ def test_the_walk_visits_each_module_once():
     assert all(len(modules) == 1 for modules in visited), visited
     modules = [module for step in visited for module in step]
     assert len(modules) == len(set(modules)) >= 8
-    assert modules.index("cli") < modules.index("simulation") < modules.index("scheduler")
+    order = ["__main__", "cli", "problems", "simulation", "policies", "engine", "specification"]
+    assert modules[: len(order)] == order
+
+
+def test_the_map_of_the_tests_is_complete():
+    page = (ROOT / "tests" / "README.md").read_text()
+    for path in (ROOT / "tests").glob("*.py"):
+        assert f"`{path.name}`" in page, path.name
 
 
 def test_files_of_the_map_exist():

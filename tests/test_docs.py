@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -92,3 +92,26 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def script(name: str):
+    """Return a script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_picture_of_skip_ahead_can_be_drawn(tmp_path):
+    picture = script("skip_ahead_picture")
+    picture.HORIZON = 2000
+    picture.play()
+    picture.draw().savefig(tmp_path / "skip-ahead.png")
+    assert {kind for kind, *_ in picture.events} == {"jumped", "met", "stepped"}
+
+
+def test_the_table_of_delays_can_be_made(capsys):
+    delays = script("live_delay")
+    delays.HORIZON, delays.RUNS = 30, 2
+    delays.main()
+    assert capsys.readouterr().out.count("|") == 30

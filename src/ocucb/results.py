@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._document import (
     Damaged,
@@ -29,7 +28,7 @@ from ._document import (
 )
 from ._files import replacing
 from ._text import table
-from ._types import Floats
+from ._types import Counts, Floats
 from .engine import Outcome
 
 if TYPE_CHECKING:
@@ -64,11 +63,11 @@ class Moments:
 
         The final regrets of the first `sample` runs are kept individually.
         """
-        regret, pulls = outcome
+        regret = outcome.regret
         mean = regret.mean(axis=0)
         squares = ((regret - mean) ** 2).sum(axis=0)
         return Moments(
-            len(regret), mean, squares, pulls.mean(axis=0), regret[:, -1][:sample].copy()
+            len(regret), mean, squares, outcome.pulls.mean(axis=0), regret[:, -1][:sample].copy()
         )
 
     @property
@@ -123,7 +122,7 @@ class PolicyResult:
     engine: str
     horizon: int
     runs: int
-    checkpoints: npt.NDArray[np.int64]
+    checkpoints: Counts
     regret: Floats
     stderr: Floats
     pulls: Floats
@@ -138,7 +137,7 @@ class PolicyResult:
         label: str,
         engine: str,
         horizon: int,
-        checkpoints: npt.NDArray[np.int64],
+        checkpoints: Counts,
         seconds: float,
     ) -> PolicyResult:
         """Turn moments into means and standard errors."""
@@ -253,12 +252,12 @@ class SimulationResult:
         """Return the result as text, one line per policy; error bars are two standard errors."""
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
         for one in self:
-            bar = 2 * one.stderr[-1]
+            half_width = 2 * float(one.stderr[-1])
             median, high = one.quantile([0.5, 0.95])
             rows.append(
                 (
                     one.label,
-                    *with_half_width(one.mean_regret, bar),
+                    *with_half_width(one.mean_regret, half_width),
                     f"{median:.4g}",
                     f"{high:.4g}",
                     f"{one.runs:,}",
@@ -439,14 +438,14 @@ def write_rows(
         writer.writerows(rows)
 
 
-def with_half_width(mean: float, bar: float) -> tuple[str, str]:
+def with_half_width(mean: float, half_width: float) -> tuple[str, str]:
     """Format a number and its error bar with a sensible number of decimals."""
-    digits = _digits(bar)
-    return f"{mean:.{digits}f}", f"± {bar:.{digits}f}" if bar == bar else ""
+    digits = _digits(half_width)
+    return f"{mean:.{digits}f}", f"± {half_width:.{digits}f}" if half_width == half_width else ""
 
 
-def _digits(bar: float) -> int:
+def _digits(half_width: float) -> int:
     """Return the number of decimals that shows two digits of an error bar."""
-    if not bar > 0 or not np.isfinite(bar):
+    if not half_width > 0 or not np.isfinite(half_width):
         return 2
-    return int(min(9, max(0, 1 - np.floor(np.log10(bar)))))
+    return int(min(9, max(0, 1 - np.floor(np.log10(half_width)))))

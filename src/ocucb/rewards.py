@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import log, sqrt
 from typing import Any
@@ -75,7 +75,7 @@ class Rewards:
         # Another process finds one of ours by its name; compiled code stays here.
         if KINDS.get(self.name) is self:
             return _kind_named, (self.name,)
-        return Rewards, (self.name, self.sample)
+        return Rewards, tuple(getattr(self, one.name) for one in fields(self))
 
 
 def _draw_gaussian(mean: float, scale: float, stream: Words) -> float:

@@ -2,7 +2,7 @@
 
     problem + policies -> simulate -> engine -> results
 
-What is played is a `Specification` , who plays it when is the scheduler's business, and
+What is played is a `Specification`, who plays it when is the scheduler's business, and
 what is finished may be kept in a `Store`.
 """
 

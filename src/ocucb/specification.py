@@ -23,7 +23,17 @@ from ._compile import translate_numba_errors
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
-from .engine import NUMERICS, Engine, Game, Kernel, Outcome, block_runs, engine_named, kernel_of
+from .engine import (
+    NUMERICS,
+    Engine,
+    Kernel,
+    Outcome,
+    block_runs,
+    engine_named,
+    kernel_of,
+    new_game,
+    new_outcome,
+)
 from .policies import Policy
 from .problems import Problem
 from .random import stream_key
@@ -44,7 +54,8 @@ class Specification:
     checkpoints : ndarray
         Rounds after which regret is measured; the last is the horizon.
     seed : int
-    engine : {"skip", "step"}
+    engine : str
+        The name of an engine that can play it.
     """
 
     policy: Policy
@@ -59,7 +70,7 @@ class Specification:
         return Specification, mine
 
     @cached_property
-    def _game(self) -> tuple[object, ...]:
+    def _facts(self) -> tuple[object, ...]:
         """What a run depends on besides the seed and its number, for streams and stores alike."""
         policy, problem = self.policy, self.problem
         who = policy.name if policy.is_ours else policy.identity(self._arguments)
@@ -68,7 +79,7 @@ class Specification:
     @cached_property
     def identity(self) -> str:
         """A name for everything that changes the numbers, and nothing else."""
-        who, problem, _, horizon, engine = self._game
+        who, problem, _, horizon, engine = self._facts
         # One of ours is known by where it once stood, so that old stores can be resumed.
         rewards = self.problem.rewards
         place = f"{rewards.sample.__module__}.{rewards.sample.__qualname__}"
@@ -143,7 +154,7 @@ class Specification:
         failed = np.isnan(outcome.regret).any(axis=1)
         if failed.any():
             reason = "something that is not a number, or no arm of the problem"
-            if self.engine != "step":
+            if not self._engine.takes_infinite:
                 reason = 'something that is not a finite number (engine="step" takes infinite ones)'
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
@@ -153,19 +164,8 @@ class Specification:
 
     def _outcome(self, first: int, runs: int, stop: Flags) -> Outcome:
         """Play some runs and return what came out of each."""
-        problem = self.problem
-        game = Game(
-            problem.means,
-            problem.scales,
-            problem.gaps,
-            problem.sigma,
-            self.horizon,
-            self.checkpoints,
-        )
-        outcome = Outcome(
-            regret=np.empty((runs, self.checkpoints.size)),
-            pulls=np.empty((runs, problem.arms), dtype=np.int64),
-        )
+        game = new_game(self.problem, self.horizon, self.checkpoints)
+        outcome = new_outcome(runs, game)
         self._kernel(self._arguments, game, self._key, first, outcome, stop)
         return outcome
 
@@ -176,7 +176,7 @@ class Specification:
     @cached_property
     def _key(self) -> Words:
         """The words from which the runs' streams start."""
-        return stream_key(self.seed, *self._game)
+        return stream_key(self.seed, *self._facts)
 
     @cached_property
     def _kernel(self) -> Kernel:

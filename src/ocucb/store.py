@@ -541,7 +541,7 @@ def listing(found: list[Stored]) -> str:
         rows.append(
             (
                 result.label,
-                one.problem if one.noise == "gaussian" else f"{one.problem} ({one.noise})",
+                f"{one.problem} ({one.noise})",
                 f"{result.horizon:,}",
                 str(one.seed),
                 f"{result.runs:,}",

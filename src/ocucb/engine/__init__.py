@@ -13,7 +13,7 @@ from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_thompson, step
-from .base import Engine, Game, Kernel, Outcome
+from .base import Engine, Game, Kernel, Outcome, new_game, new_outcome
 
 __all__ = [
     "ENGINES",
@@ -26,6 +26,8 @@ __all__ = [
     "choose_engine",
     "engine_named",
     "kernel_of",
+    "new_game",
+    "new_outcome",
 ]
 
 # Where two would cost the same, the first is taken.
@@ -57,7 +59,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     able = [engine for engine, text in zip(asked, obstacles, strict=True) if text is None]
     if able:
         return min(able, key=lambda engine: engine.cost(policy, problem, horizon))
-    reason = "; ".join(filter(None, obstacles)) or f"{kind} policies do not support skip-ahead"
+    reason = "; ".join(filter(None, obstacles)) or f"no {wanted} engine plays {kind} policies"
     warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
     return step.ENGINE
 

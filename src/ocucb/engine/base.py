@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import compiled, inlined, kernel_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
 from ..policies._base import Kind, Policy, PolicyFamily
+from ..policies._declarations import has_infinite_bonus
 from ..problems import Problem
 from ..rewards import Rewards
 
@@ -53,6 +54,8 @@ class Engine:
         ``kernel(family, rewards)``: a template and the functions to bind into it.
     sums_rewards : bool
         It adds up whole rewards, so that large means can drown their noise in rounding.
+    takes_infinite : bool
+        It can compare infinite indices.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Engine:
     cost: Callable[[Policy, Problem, int], float]
     kernel: Callable[[PolicyFamily, Rewards], tuple[Kernel, dict[str, Any]]]
     sums_rewards: bool = True
+    takes_infinite: bool = False
 
 
 class Game(NamedTuple):
@@ -72,6 +76,12 @@ class Game(NamedTuple):
     sigma: float
     horizon: int
     checkpoints: Counts
+
+
+def new_game(problem: Problem, horizon: int, checkpoints: Counts) -> Game:
+    """Return what is played."""
+    means, scales, gaps = problem.means, problem.scales, problem.gaps
+    return Game(means, scales, gaps, problem.sigma, horizon, checkpoints)
 
 
 class Stats(NamedTuple):
@@ -92,9 +102,15 @@ class Outcome(NamedTuple):
     pulls: Counts
 
 
+def new_outcome(runs: int, game: Game) -> Outcome:
+    """Return room for the outcome of some runs."""
+    regret = np.empty((runs, game.checkpoints.size))
+    return Outcome(regret, np.empty((runs, game.means.size), dtype=np.int64))
+
+
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
-bonus: Callable[..., float]
-formula: Callable[..., float]
+rule: Callable[..., float]
+index: Callable[..., float]
 draw: Callable[[float, float, Words], float]
 
 
@@ -110,13 +126,21 @@ def new_stats_with_squares(arms: int) -> Stats:
     return Stats(np.empty(arms), np.empty(arms), np.empty(arms))
 
 
+@inlined
+def squares_added(total: float, count: float, reward: float) -> float:
+    """Return what a reward adds to the squared deviations of `count` rewards with sum `total`.
+
+    Welford's update: unlike a sum of squares, it does not cancel.
+    """
+    old = total / count if count > 0.0 else reward
+    return (reward - old) * (reward - (total + reward) / (count + 1.0))
+
+
 @kernel_part
 def observe(stats: Stats, arm: int, reward: float) -> None:
     """Take a reward."""
-    if stats.squares.size > 0:  # Welford's update, which does not cancel
-        before, T = stats.sums[arm], stats.pulls[arm]
-        old = before / T if T > 0.0 else reward
-        stats.squares[arm] += (reward - old) * (reward - (before + reward) / (T + 1.0))
+    if stats.squares.size > 0:
+        stats.squares[arm] += squares_added(stats.sums[arm], stats.pulls[arm], reward)
     stats.sums[arm] += reward
     stats.pulls[arm] += 1.0
 
@@ -166,26 +190,57 @@ def play_each_once(
     return done
 
 
-def mean_plus_bonus(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
-    """Return the index of arm i in round t for a policy that is stated as a bonus."""
+def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the index of arm i in round t."""
     T = stats.pulls[i]
+    variance = stats.squares[i] / T if stats.squares.size > 0 else 0.0
     n, K = float(game.horizon), float(game.means.size)
-    index: float = stats.sums[i] / T + game.sigma * bonus(T, t, n, K, *values)
-    return index
+    return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
 
 
-def index_of_mean(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
-    """Return the index of arm i in round t for a policy that is stated as an index."""
-    T = stats.pulls[i]
-    n, K = float(game.horizon), float(game.means.size)
-    return formula(stats.sums[i] / T, T, t, n, K, game.sigma, *values)
+# Three ways to state an index policy, in one form; they fill the slot `index`.
 
 
-def index_of_variance(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
-    """Return the same where the formula takes the variance of the arm's rewards too."""
-    T = stats.pulls[i]
-    n, K = float(game.horizon), float(game.means.size)
-    return formula(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, *values)
+def index_of_bonus(
+    mean: float,
+    variance: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return the mean plus the policy's bonus."""
+    return mean + sigma * rule(pulls, t, n, K, *values)
+
+
+def index_of_mean(
+    mean: float,
+    variance: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return the index that the policy states."""
+    return rule(mean, pulls, t, n, K, sigma, *values)
+
+
+def index_of_variance(
+    mean: float,
+    variance: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return the index that the policy states in terms of mean and variance."""
+    return rule(mean, variance, pulls, t, n, K, sigma, *values)
 
 
 @functools.cache
@@ -195,11 +250,10 @@ def first_rounds(rewards: Rewards) -> Callable[..., int]:
 
 
 def index_of(family: PolicyFamily) -> Callable[..., float]:
-    """Return the index of an arm, in one form for all index policies."""
-    if family.has_bonus:
-        return specialise(mean_plus_bonus, {"bonus": rule_of(family)}, inline=True)
+    """Return the index of a policy as a function of an arm's mean, variance and pulls."""
     template = index_of_variance if family.takes_variance else index_of_mean
-    return specialise(template, {"formula": rule_of(family)}, inline=True)
+    template = index_of_bonus if family.has_bonus else template
+    return specialise(template, {"rule": rule_of(family)}, inline=True)
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
@@ -227,6 +281,19 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
         raise TypeError(f"{family.label} must return {words}, got {answer}.")
     return rule  # type: ignore[no-any-return]
+
+
+def skip_obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return why no engine can skip ahead, or None when one may."""
+    if not problem.rewards.brownian:
+        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
+    if policy.family.unplayed_index is None:
+        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
+    if not policy.family.has_bonus and policy.family.kind == "index":
+        return "skip-ahead needs an index that is the mean plus a bonus"
+    if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
+        return "its bonus is infinite in some rounds"
+    return None
 
 
 @compiled

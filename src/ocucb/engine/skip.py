@@ -60,7 +60,6 @@ import numpy as np
 from .._compile import compiled, kernel_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
-from ..policies._declarations import has_infinite_bonus
 from ..problems import Problem
 from ..random import REWARDS, normal, start_stream, uniform
 from ..rewards import Rewards
@@ -80,6 +79,7 @@ from .base import (
     pseudo_regret,
     record_pulls,
     rule_of,
+    skip_obstacle,
 )
 
 # Declared here, filled in by `specialise`: what the policy says about itself.
@@ -591,20 +591,6 @@ def play_nondecreasing(
 # What `engine` asks
 
 
-def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
-    """Return why a policy cannot be played here, or None when it can."""
-    family = policy.family
-    if not problem.rewards.brownian:
-        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
-    if not family.has_bonus:
-        return "skip-ahead needs an index that is the mean plus a bonus"
-    if family.unplayed_index is None:
-        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
-    if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
-        return "its bonus is infinite in some rounds"
-    return None
-
-
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nanoseconds that a run takes: where skipping does not pay, it steps."""
     return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
@@ -629,4 +615,4 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     return play_nondecreasing, functions
 
 
-ENGINE = Engine("skip", "index", obstacle, cost, kernel, sums_rewards=False)
+ENGINE = Engine("skip", "index", skip_obstacle, cost, kernel, sums_rewards=False)

@@ -6,9 +6,9 @@ samples decide nothing. Two ways of leaving them out, both exact, take turns.
 
 **Leading.** Let l be the arm with the largest mean. Arm j shows more than l with probability
 Q(z_j), where Q is the normal tail and z_j = (mean_l - mean_j) / sqrt(s_l^2 + s_j^2). While l plays,
-the others stand still and s_l does not rise. So as long as mean_l stays above a bar,
+the others stand still and s_l does not rise. So as long as mean_l stays above a bound,
 
-    z_j >= level_j = (bar - mean_j) / sqrt(s_l^2 + s_j^2)    (with s_l as it was at the start),
+    z_j >= level_j = (bound - mean_j) / sqrt(s_l^2 + s_j^2)    (with s_l as it was at the start),
     Q(z_j) <= Q(level_j) <= rate_j = phi(level_j) / level_j  (Mills' bound; phi the density).
 
 Let a round be a candidate with probability sum_j rate_j, and let a candidate name arm j with weight
@@ -20,12 +20,13 @@ s^2 = s_l^2 + s_j^2. If no third arm shows more than x, arm j plays. In all othe
 So j plays with probability P(j shows the largest sample), and l with what is left, P(l shows it).
 The wait for the next candidate is geometric whatever the rewards are, and all that time l plays.
 
-The bar is watched without looking at every pull: height = sum_l - bar * T_l is a Gaussian random
-walk with drift. Its value m pulls ahead takes one normal number. Given heights a and b at the ends,
-the Brownian bridge between them touches zero with probability exp(-2 a b / (m scale^2)), and the
-walk is that bridge at whole times. Where this is below 1e-18 / n, the m pulls are accepted unseen;
-otherwise the midpoint is drawn given both ends, and the left half is done first. The first height
-below zero is a stopping time, so what was drawn beyond it may be forgotten; a new bar is chosen.
+The bound is watched without looking at every pull: height = sum_l - bound * T_l is a Gaussian
+random walk with drift. Its value m pulls ahead takes one normal number. Given heights a and b at
+the ends, the Brownian bridge between them touches zero with probability
+exp(-2 a b / (m scale^2)), and the walk is that bridge at whole times. Where this is below
+1e-18 / n, the m pulls are accepted unseen; otherwise the midpoint is drawn given both ends, and the
+left half is done first. The first height below zero is a stopping time, so what was drawn beyond it
+may be forgotten; a new bound is chosen.
 
 **Competing.** Where no arm leads, take any threshold c. Arms that often exceed it are active: they
 are sampled in every round. The others, with z_i = (c - mean_i) / s_i > 1.5, are pooled. A normal
@@ -63,7 +64,6 @@ import numpy as np
 from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
-from ..policies._declarations import has_infinite_bonus
 from ..problems import Problem
 from ..random import CHOICES, REWARDS, normal, start_stream, uniform
 from ..rewards import Rewards
@@ -82,6 +82,7 @@ from .base import (
     pseudo_regret,
     record_pulls,
     rule_of,
+    skip_obstacle,
 )
 
 # Declared here, filled in by `specialise`: the policy's formula.
@@ -91,7 +92,7 @@ _RISK = 1e-18  # total variation that a run may lose to pulls that nobody looked
 
 # What follows changes the speed, never the law.
 _LIMIT = 0.25  # candidates a round up to which an arm leads; `overtaken` needs it to be <= 1/4
-_SLACK = 0.5  # logarithm of the factor by which the bar may raise the rate of candidates
+_SLACK = 0.5  # logarithm of the factor by which the bound may raise the rate of candidates
 _POOLED = 1.5  # an arm is pooled when c is so many deviations above its mean
 _SHARE = 0.9331927987311419  # normal distribution function of _POOLED
 _FEW = 12  # arms up to which all are active
@@ -211,7 +212,7 @@ def shows_above(z: float, least: float, stream: Words) -> float:
 @kernel_part
 def overtaken(
     x: float,
-    bar: float,
+    bound: float,
     leader: int,
     arm: int,
     mean: Floats,
@@ -223,8 +224,8 @@ def overtaken(
 ) -> bool:
     """Tell whether a third arm shows more than x."""
     arms = mean.size
-    if arms > _MANY and x >= bar:
-        # The leader at the bar would show less than the bar half the time, so that another arm
+    if arms > _MANY and x >= bound:
+        # The leader at the bound would show less than the bound half the time, so that another arm
         # exceeds it, hence x, with probability at most 2 rate. For rates up to 1/4 the Poisson rate
         # -log(1 - 2 rate) of such an event is at most log(16) rate, by which it can be thinned.
         wide = 2.772588722239781
@@ -388,10 +389,10 @@ def lead(
         if mean[i] > mean[leader]:
             leader = i
     wide = spread[leader] * spread[leader]
-    # The lower the bar, the longer it holds, but the more candidates. Let it raise the rate of an
+    # The lower the bound, the longer it holds, but the more candidates. Let it raise the rate of an
     # arm by a factor, or to where the arm will hardly be a candidate before the end.
     never = sqrt(2.0 * log(8.0 * K * (n - t)))
-    slack = 1e6 * (spread[leader] + scales[leader])  # with one arm any bar will do
+    slack = 1e6 * (spread[leader] + scales[leader])  # with one arm any bound will do
     for i in range(arms):
         if i != leader:
             gap = mean[leader] - mean[i]
@@ -402,19 +403,19 @@ def lead(
     drift, scale, T = means[leader], scales[leader], stats.pulls[leader]
     if not T * slack > 2.0 * scale:
         return t, done
-    bar = mean[leader] - slack
+    bound = mean[leader] - slack
     total = 0.0
     for i in range(arms):
         rate[i] = 0.0
         if i != leader:
-            level[i] = (bar - mean[i]) / sqrt(wide + spread[i] * spread[i])
+            level[i] = (bound - mean[i]) / sqrt(wide + spread[i] * spread[i])
             rate[i] = tail_bound(level[i])
             total += rate[i]
             if not (level[i] > 0.0 and total < _LIMIT):
                 return t, done
     total = sum_rates(rate, groups)
     sure = scale * scale * log(n / _RISK)
-    drift -= bar
+    drift -= bound
     height = T * slack
     idle = 0
     leads = True
@@ -453,7 +454,7 @@ def lead(
                 )
         t += gone
         T += gone
-        mean[leader] = bar + height / T
+        mean[leader] = bound + height / T
         spread[leader] = sigma * deviation(T, t, n, K, *values)
 
         if height > 0.0 and t < mark:
@@ -469,13 +470,13 @@ def lead(
             if wins and arms > 2:
                 x = mean[arm] + s_arm * (s_arm * e + s * one_normal(choices)) / both
                 wins = not overtaken(
-                    x, bar, leader, arm, mean, spread, rate, groups, total, choices
+                    x, bound, leader, arm, mean, spread, rate, groups, total, choices
                 )
             if wins:
                 observe(stats, arm, means[arm] + scales[arm] * one_normal(rewards))
                 mean[arm] = stats.sums[arm] / stats.pulls[arm]
                 spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
-                level[arm] = (bar - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
+                level[arm] = (bound - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
                 rate[arm] = tail_bound(level[arm])
                 total = sum_again(rate, groups, arm)
                 leads = level[arm] > 0.0 and total < _LIMIT
@@ -483,14 +484,14 @@ def lead(
             else:
                 height += drift + scale * one_normal(rewards)
                 T += 1.0
-                mean[leader] = bar + height / T
+                mean[leader] = bound + height / T
                 spread[leader] = sigma * deviation(T, t, n, K, *values)
                 idle += 1
         stats.pulls[leader] = T
         if t == mark:
             outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
-        if not height > 0.0 or idle > 4 + arms // 4:  # the bar no longer holds, or is too low
+        if not height > 0.0 or idle > 4 + arms // 4:  # the bound no longer holds, or is too low
             leads = False
     stats.sums[leader] = mean[leader] * T
     return t, done
@@ -548,16 +549,9 @@ def play_thinned(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why a policy cannot be played here, or None when it can."""
-    family = policy.family
-    if not problem.rewards.brownian:
-        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
-    if family.unplayed_index is None:
-        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
-    if family.unplayed_index != "constant":
+    if policy.family.unplayed_index in ("nonincreasing", "nondecreasing"):
         return "the deviation of an unplayed arm must be constant"
-    if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
-        return "its deviation is infinite in some rounds"
-    return None
+    return skip_obstacle(policy, problem, horizon)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:

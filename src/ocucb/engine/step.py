@@ -24,6 +24,7 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    arm_index,
     first_rounds,
     index_of,
     mark_failed,
@@ -38,12 +39,11 @@ from .base import (
     rule_of,
 )
 
-LEAP = 1.0 / 64.0  # share of its pulls for which a leader's bonus may be estimated ahead
+LOOKAHEAD = 1.0 / 64.0  # share of its pulls for which a leader's bonus may be estimated ahead
 LONGEST = float(1 << 26)  # pulls of an arm that count for a leap, so that it ends soon
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 bonus: Callable[..., float]
-index: Callable[..., float]
 deviation: Callable[..., float]
 choose: Callable[..., int]
 memory_size: Callable[[int], int]
@@ -71,7 +71,7 @@ def play_index(
             if stop[0]:
                 return
             for i in range(arms):
-                indices[i] = index(values, game, stats, i, float(t))
+                indices[i] = arm_index(values, game, stats, i, float(t))
             best = largest(indices, choices)
             if best < 0:
                 mark_failed(outcome, run)
@@ -97,7 +97,7 @@ def select_arm(
     ``ceiling[i]`` is the index that arm i had when it was last looked at. It cannot have risen
     since, so only arms whose ceiling is the largest need a fresh look.
     """
-    ceiling[leader] = index(values, game, stats, leader, t)
+    ceiling[leader] = arm_index(values, game, stats, leader, t)
     if ceiling[leader] != ceiling[leader]:
         return -1, np.inf
     while True:
@@ -109,7 +109,7 @@ def select_arm(
                     top, highest = i, ceiling[i]
                 else:
                     second = ceiling[i]
-        fresh = index(values, game, stats, top, t)
+        fresh = arm_index(values, game, stats, top, t)
         ceiling[top] = fresh
         if fresh > second:
             return top, second
@@ -118,7 +118,7 @@ def select_arm(
         if fresh == second:
             for i in range(ceiling.size):
                 if ceiling[i] == second:
-                    ceiling[i] = index(values, game, stats, i, t)
+                    ceiling[i] = arm_index(values, game, stats, i, t)
                     if ceiling[i] != ceiling[i]:
                         return -1, np.inf
             return pick(ceiling, second, choices), second
@@ -146,7 +146,7 @@ def play_index_lazily(
             ceiling[i] = np.inf
             if t < n:
                 # a nan is looked at again by the first `select_arm`, which reports it
-                fresh = index(values, game, stats, i, t + 1.0)
+                fresh = arm_index(values, game, stats, i, t + 1.0)
                 ceiling[i] = fresh if fresh == fresh else np.inf
         leader, rival = arms - 1, np.inf
         while done < game.checkpoints.size:
@@ -160,7 +160,7 @@ def play_index_lazily(
                 if leaps:
                     # For so many pulls the bonus stays above `least`, so the formula can wait while
                     # the mean alone makes up for the rest; rounding cannot do as much as 1e-12.
-                    last = min(until, t + 1.0 + floor(min(T, LONGEST) * LEAP))
+                    last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
                     least = game.sigma * bonus(T + last - t - 1.0, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
@@ -169,7 +169,7 @@ def play_index_lazily(
                         t += 1.0
                     stats.sums[leader], stats.pulls[leader] = total, T
                 if t < last:
-                    if not index(values, game, stats, leader, t + 1.0) > rival:
+                    if not arm_index(values, game, stats, leader, t + 1.0) > rival:
                         break
                     observe(stats, leader, draw(mean, scale, rewards))
                     t += 1.0
@@ -274,7 +274,7 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nanoseconds that a run takes."""
-    if policy.family.never_rises:
+    if policy.family.is_lazy:
         return 10.0 * horizon + 50.0 * problem.arms
     return (20.0 + 6.0 * problem.arms) * horizon
 
@@ -284,16 +284,17 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions: dict[str, Any] = {"draw": rewards.draw, "play_each_once": first_rounds(rewards)}
     if family.kind == "choice":
         functions["choose"] = rule_of(family)
-        functions["memory_size"] = family.code.compiled.get("memory", no_memory)
+        functions["memory_size"] = family.code.compiled.get("memory_size", no_memory)
         return play_choices, functions
     if family.kind == "sampling":
         functions["deviation"] = rule_of(family)
         functions["unplayed_constant"] = family.unplayed_index == "constant"
         return play_samples, functions
-    functions["index"] = index_of(family)
+    assert family.kind == "index", family.kind
+    functions["arm_index"] = specialise(arm_index, {"index": index_of(family)}, inline=True)
     if family.takes_variance:
         functions["new_stats"] = new_stats_with_squares
-    if family.takes_variance or not family.never_rises:
+    if not family.is_lazy:
         return play_index, functions
     functions["leaps"] = family.concave
     functions["bonus"] = rule_of(family) if family.concave else no_bonus
@@ -301,4 +302,4 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     return play_index_lazily, functions
 
 
-ENGINE = Engine("step", None, obstacle, cost, kernel)
+ENGINE = Engine("step", None, obstacle, cost, kernel, takes_infinite=True)

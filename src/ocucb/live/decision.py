@@ -36,7 +36,7 @@ from .._compile import (
     translate_numba_errors,
 )
 from .._types import Floats, Words
-from ..engine.base import rule_of
+from ..engine.base import index_of, rule_of, squares_added
 from ..policies import Policy, PolicyFamily
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
@@ -68,9 +68,7 @@ class State(NamedTuple):
 
 # Slots, which `_kernels_of` fills. A policy's function fills the one that its decorator names; any
 # other slot has the name of the function that fills it, or the beginning of its name.
-bonus: Callable[..., float]  # of an `index_policy`
-formula: Callable[..., float]  # of an `index_policy` that is stated as a whole index
-index: Callable[..., float]  # mean_plus_bonus, index_of_mean or index_of_variance
+index: Callable[..., float]  # index_of_bonus, index_of_mean or index_of_variance
 deviation: Callable[..., float]  # of a `sampling_policy`
 choose: Callable[..., int]  # of a `choice_policy`
 select_arm: Callable[[State], int]  # select_arm_lazily, _by_index, _by_sample or _by_choice
@@ -90,28 +88,10 @@ def current_index(state: State, i: int | np.int64) -> float:
     if arm.observed == 0.0:
         return pending_index(arm.open)
     t, K = min(clock.rounds + 1.0, n), float(clock.active)
-    value: float = index(state, arm, min(arm.observed + arm.open, n), t, n, K)
-    return value if value != -inf else -1.7e308  # -inf is for retired arms
-
-
-# Three forms of an index policy.
-
-
-def mean_plus_bonus(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
-    """Return the index of an arm for a policy that is stated as a bonus."""
-    value: float = arm.sum / arm.observed + state.sigma * bonus(pulls, t, n, K, *state.values)
-    return value
-
-
-def index_of_mean(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
-    """Return the index of an arm for a policy that is stated as an index."""
-    return formula(arm.sum / arm.observed, pulls, t, n, K, state.sigma, *state.values)
-
-
-def index_of_variance(state: State, arm: Any, pulls: float, t: float, n: float, K: float) -> float:
-    """Return the same where the formula takes the variance of the arm's rewards too."""
     mean, variance = arm.sum / arm.observed, arm.squares / arm.observed
-    return formula(mean, variance, pulls, t, n, K, state.sigma, *state.values)
+    pulls = min(arm.observed + arm.open, n)
+    value = index(mean, variance, pulls, t, n, K, state.sigma, state.values)
+    return value if value != -inf else -1.7e308  # -inf is for retired arms
 
 
 # Four ways to select an arm. All return -1 where the policy gives something that is not a number,
@@ -284,9 +264,8 @@ def tell(state: State, i: int, rewards: float, reward: float) -> None:
         arm.open -= 1.0
     else:
         clock.rounds += 1
-    if rewards > 0.0:  # Welford's update, which does not cancel
-        old = arm.sum / arm.observed if arm.observed > 0.0 else reward
-        arm.squares += (reward - old) * (reward - (arm.sum + reward) / (arm.observed + 1.0))
+    if rewards > 0.0:
+        arm.squares += squares_added(arm.sum, arm.observed, reward)
     arm.observed += rewards
     arm.sum += reward
     if arm.active:
@@ -340,7 +319,7 @@ def new_state(
     clock = np.zeros(1, CLOCK)
     clock["rounds"] = rounds
     ceilings = np.full(arms.size, -inf)
-    tree = new_tree(arms.size if _is_lazy(family) else 0)
+    tree = new_tree(arms.size if family.is_lazy else 0)
     return State(values, float(horizon), sigma, arms, ceilings, tree, clock, stream, memory)
 
 
@@ -366,11 +345,6 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
         return interruptible(played)
 
 
-def _is_lazy(family: PolicyFamily) -> bool:
-    """Tell whether a policy can be played without evaluating all arms."""
-    return family.never_rises and not family.takes_variance
-
-
 @functools.cache
 def _kernels_of(family: PolicyFamily) -> Kernels:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
@@ -385,20 +359,18 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         **tree_kernels(),
     }
     if family.kind == "index":
-        form = index_of_variance if family.takes_variance else index_of_mean
-        form = mean_plus_bonus if family.has_bonus else form
-        rule = {"bonus" if family.has_bonus else "formula": rule_of(family)}
-        slots["index"] = specialise(form, rule, inline=True)
+        slots["index"] = index_of(family)
         slots["current_index"] = specialise(current_index, slots)
         slots["refresh_all"] = specialise(refresh_all, slots)
         way: Callable[[State], int] = select_arm_by_index
-        if _is_lazy(family):
+        if family.is_lazy:
             slots["refresh_arm"] = specialise(refresh_arm, slots)
             way = select_arm_lazily
     elif family.kind == "sampling":
         slots["deviation"] = rule_of(family)
         way = select_arm_by_sample
     else:
+        assert family.kind == "choice", family.kind
         slots["choose"] = rule_of(family)
         way = select_arm_by_choice
     slots["select_arm"] = specialise(way, slots)

@@ -137,7 +137,11 @@ class PolicyFamily:
     @cached_property
     def code(self) -> Snapshot:
         """The rule and what belongs to it, compiled; a user's as it was when first used."""
-        parts = {"rule": self.source, "concave_until": self.concave_until, "memory": self.memory}
+        parts = {
+            "rule": self.source,
+            "concave_until": self.concave_until,
+            "memory_size": self.memory,
+        }
         return Snapshot({name: part for name, part in parts.items() if part is not None})
 
     @property
@@ -160,6 +164,11 @@ class PolicyFamily:
     def never_rises(self) -> bool:
         """Whether the index of an unplayed arm never rises."""
         return self.kind == "index" and self.unplayed_index in ("nonincreasing", "constant")
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it can be played without evaluating every arm in every round."""
+        return self.never_rises and not self.takes_variance
 
     def out_of_bounds(self, arms: int) -> str:
         """Say what a rule may have done that looked for what an array does not hold."""

@@ -58,7 +58,7 @@ class Bound:
 
     def covers(self, problem: Problem) -> bool:
         """Tell whether it is proved for the kind of reward that a problem has."""
-        return self.rewards == "subgaussian" or problem.rewards.brownian
+        return self.rewards in ("subgaussian", problem.rewards.name)
 
     @property
     def needs(self) -> str:
