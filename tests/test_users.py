@@ -489,11 +489,11 @@ def test_an_infinite_bonus(body, facts, monkeypatch):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("return 0.0", "must return the number of an arm, an int, got float64"),
-        ("return t > 5", "must return the number of an arm, an int, got bool"),
-        ("return None", "must return the number of an arm, an int, got none"),
-        ("pass", "must return the number of an arm, an int, got none"),
-        ("if t > 5:\n    return 0", "must return the number of an arm, an int"),
+        ("return 0.0", "must return an arm's number, an int, got float64"),
+        ("return t > 5", "must return an arm's number, an int, got bool"),
+        ("return None", "must return an arm's number, an int, got none"),
+        ("pass", "must return an arm's number, an int, got none"),
+        ("if t > 5:\n    return 0", "must return an arm's number, an int"),
     ],
 )
 def test_a_choice_that_is_no_arm(body, words):
