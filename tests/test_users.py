@@ -382,7 +382,7 @@ def _three(arms):
 @pytest.mark.parametrize("array", ["pulls", "sums"])
 def test_a_choice_may_not_write_into_the_engines_arrays(array):
     family = formula(f"{array}[0] = 1e9\nreturn 0", ocucb.choice_policy)
-    with pytest.raises(TypeError, match="it writes into an array that it may only read"):
+    with pytest.raises(TypeError, match="it writes to a read-only array"):
         ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
     with pytest.raises(TypeError, match="read"):
         ocucb.Bandit("abc", family, 100, sigma=1)
@@ -418,7 +418,7 @@ def test_a_table_of_a_user_is_not_written_to():
 
     space = {}
     exec("def mine(pulls, t, horizon, arms, table):\n    table[0] = 7.0\n    return 1.0", space)
-    with pytest.raises(TypeError, match="it writes into an array that it may only read"):
+    with pytest.raises(TypeError, match="it writes to a read-only array"):
         ocucb.simulate(ocucb.index_policy(table=numbers)(space["mine"]), PROBLEM, 100, 3, rng=1)
 
 
