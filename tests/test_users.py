@@ -59,7 +59,7 @@ def test_unknown_declarations_are_refused(said):
         (
             {"waiting": "nonincreasing"},
             TypeError,
-            "declares 'waiting', which is not one of check, concave",
+            "declares 'waiting', which is not one of binary, check",
         ),
         ({"concave_until": 5}, TypeError, "concave_until must be a plain function, got 5"),
         ({"memory": 5}, TypeError, "memory must be a plain function, got 5"),
@@ -71,7 +71,7 @@ def test_unknown_declarations_are_refused(said):
         ({"valid": 3}, TypeError, "valid must be a dict of ranges, got 3"),
         ({"proved": {"c": 3}}, TypeError, "proved must be a dict of ranges, got {'c': 3}"),
         ({"valid": {"c": above(0)}}, ValueError, "valid names 'c', which is not a parameter"),
-        ({"rewards": 3}, ValueError, "rewards must be one line of text, got 3"),
+        ({"binary": 3}, ValueError, "binary must be True or False, got 3"),
     ],
 )
 def test_wrong_facts_are_refused(facts, error, words):
