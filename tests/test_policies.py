@@ -279,7 +279,7 @@ def test_wrong_functions_are_refused():
         ocucb.index_policy(lambda pulls: 1.0)
     with pytest.raises(TypeError, match="'a' needs a default value"):
         ocucb.index_policy(lambda pulls, t, horizon, arms, a: 1.0)
-    with pytest.raises(TypeError, match="is not the mean plus a bonus"):
+    with pytest.raises(TypeError, match="is not stated as a bonus"):
         ocucb.ThompsonSampling().bonus(1, 2, 3, 4)
 
 

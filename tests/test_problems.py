@@ -115,7 +115,7 @@ def test_custom_rewards():
         (lambda: problems.gap(2, -1), ValueError, "gap must be at least 0, got -1"),
         (lambda: problems.moss_failure(1), ValueError, "at least 2, got 1"),
         (lambda: parse_problem("nope:K=2"), ValueError, "unknown problem 'nope'"),
-        (lambda: parse_problem("gap:K=2,width=1"), ValueError, "has no 'width'; it has K, gap"),
+        (lambda: parse_problem("gap:K=2,width=1"), ValueError, "no parameter 'width'; it has K"),
         (lambda: ocucb.custom_rewards(3, [0], sigma=1), TypeError, "must be a plain function"),
         (lambda: ocucb.custom_rewards(abs, [0], sigma=1), TypeError, "must be a plain function"),
     ],

@@ -219,9 +219,9 @@ def test_what_cannot_be_skipped_runs_step_by_step():
         return 1.0 / pulls
 
     for policy, problem, words in (
-        ("ocucb", coins, "needs Gaussian rewards, and these are bernoulli"),
+        ("ocucb", coins, "needs Gaussian rewards, but these are bernoulli"),
         ("improved-ucb", ocucb.gap(), "choice policies do not support skip-ahead"),
-        (silent, ocucb.gap(), "does not declare how the index of an unplayed arm moves"),
+        (silent, ocucb.gap(), "does not declare how the index of an unplayed arm changes"),
     ):
         with pytest.warns(UserWarning, match=words):
             assert ocucb.simulate(policy, problem, 50, 5, rng=1, engine="skip")[0].engine == "step"

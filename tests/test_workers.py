@@ -112,7 +112,7 @@ def test_a_broken_pool_says_so(tmp_path):
         executor.submit(int).result()
         for pid in executor._processes:
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(RuntimeError, match=r"the workers are gone .* it goes on where it was"):
+        with pytest.raises(RuntimeError, match=r"the workers are gone .* to resume from the store"):
             ocucb.simulate(**CALL, runs=5000, executor=executor, store=tmp_path / "r.db")
 
 

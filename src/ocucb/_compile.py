@@ -1,15 +1,15 @@
 """How kernels are compiled: every numba option lives here.
 
 A kernel is written once, as a plain function that calls names such as ``bonus`` or ``draw``
-which its module only declares. `specialise` makes a copy of it in which these names are a
-policy's formula and a problem's noise, and compiles the copy: a user's own formula is built into
-the loop just like one of ours.
+that its module only declares. `specialise` makes a copy in which these names are bound to a
+policy's formula and a problem's rewards, and compiles the copy: a user's formula is built into the
+loop just like one of ours.
 
-Names are the point of it. numba calls machine code by a function's name, a counter that starts
-anew in every process, and types. Code from another process's cache may so have the name of
-different code in this one, and the linker silently takes one for the other (numba's issues 5128,
-10128 and 10486). So a copy's name covers everything that was bound into it, down to the last
-helper: equal names mean equal code. A user's function gets a name that is never used again.
+Names matter. numba names machine code after the function, a counter that restarts in every process,
+and types. Code cached by another process may therefore share its name with different code in this
+one, and the linker silently takes one for the other (numba issues 5128, 10128 and 10486). So a
+copy's name covers everything bound into it, down to the last helper: equal names mean equal code. A
+user's function gets a name that is never reused.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from ._code_cache import CodeCache
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-# nogil: blocks of runs share the cores as threads. The numpy error model drops Python's test for
-# division by zero from inner loops; the mathematics never divides by zero. Nobody calls from C.
+# nogil: threads play blocks of runs in parallel. The numpy error model drops Python's check for
+# division by zero from inner loops; the formulas never divide by zero. Nothing is called from C.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_OPTIONS}
-# Nobody has checked the places that a user's function reads and writes.
+# A user's function may index out of bounds.
 USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_INLINED}
 
-# Functions that are a user's or contain one: they are not kept on disk.
+# Functions that are a user's or contain one: they are not cached on disk.
 _USERS: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def compiled(function: F) -> F:
-    """Compile a helper that kernels call now and then."""
+    """Compile a helper that kernels call occasionally."""
     return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def inlined(function: F) -> F:
-    """Compile a small helper that becomes part of every loop that calls it.
+    """Compile a small helper to be inlined into every loop that calls it.
 
-    Left to itself the compiler may call it instead, which costs a normal number 6 ns on top of 2.
+    Left to itself, the compiler may emit a call: 6 ns on top of the 2 ns of a normal variate.
     """
     return numba.jit(**_INLINED)(function)  # type: ignore[no-any-return]
 
@@ -65,7 +65,7 @@ def kernel_part(function: F) -> F:
 
 
 def mark_as_users(function: Callable[..., Any]) -> None:
-    """Note that a function is a user's; its name must be one that is never used again."""
+    """Mark a function as a user's; its name must never be reused."""
     _USERS.add(function)
 
 
@@ -76,20 +76,20 @@ def specialise(
     inline: bool = False,
     keep: bool = False,
 ) -> Callable[..., Any]:
-    """Compile a copy of `template` with `functions` put in place of the names that it declares.
+    """Compile a copy of `template` with `functions` bound to the names that it declares.
 
     Parameters
     ----------
     template : function
-        A kernel, or a part of one, whose module declares the names to be filled in.
+        A kernel, or a part of one, whose module declares the names to bind.
     functions : dict
-        Compiled functions and constants by the name under which the template uses them; those
-        that it does not use do no harm.
+        Compiled functions and constants, by the name that the template uses; those that it does
+        not use are ignored.
     inline : bool
-        Make the copy a part of whoever calls it before anything is compiled: half the time to
-        compile where there is one caller, more where there are several.
+        Inline the copy into its callers before compilation: this halves the time to compile with
+        one caller, and increases it with several.
     keep : bool
-        Keep the compiled code on disk for the next process, unless some of it is a user's.
+        Cache the compiled code on disk for the next process, unless some of it is a user's.
 
     Returns
     -------
@@ -116,33 +116,33 @@ def specialise(
 
 
 def _identity(value: Any) -> str:
-    """Return a text that two things share only if they are the same code or the same constant."""
+    """Return a text that two values share only if they are the same code or constant."""
     function = getattr(value, "py_func", None)
     if function is None:
         assert isinstance(value, bool | int | float), f"{value!r} cannot be bound into a kernel"
         return repr(value)
-    # Within one version of the package, which the cache keeps apart from others, a function that
-    # stands at the top level of a module is known by its name.
+    # The cache keeps versions of the package apart; within one, the name of a module-level function
+    # identifies it.
     name: str = function.__qualname__
-    assert "<" not in name or function in _USERS, f"{name} has no name of its own"
+    assert "<" not in name or function in _USERS, f"{name} has no unique name"
     return f"{function.__module__}.{name}"
 
 
 def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """Return the machine code with which a compiled kernel answered a call with such arguments.
+    """Return the machine code of a kernel that has been called with such arguments.
 
-    It does not look at the types of its arguments again, which takes a third of a microsecond:
-    as long as a short kernel itself. So it must be called with the very same types.
+    It skips the check of argument types, which takes a third of a microsecond: as long as a short
+    kernel itself. So it must be called with exactly the same types.
     """
     types = tuple(numba.typeof(argument) for argument in arguments)
     return kernel.overloads[types].entry_point  # type: ignore[attr-defined, no-any-return]
 
 
 def interruptible(work: Callable[[], T]) -> T:
-    """Do work that compiles in another thread, and wait for it.
+    """Run work that compiles in another thread, and wait for it.
 
-    Ctrl-C is raised in the main thread. Inside the compiler it may fall into a callback, where
-    Python reports and drops it; here it ends the wait at once.
+    Ctrl-C is raised in the main thread. Inside the compiler it may hit a callback, where Python
+    reports and drops it; here it ends the wait at once.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -155,12 +155,12 @@ def interruptible(work: Callable[[], T]) -> T:
 
 @contextmanager
 def translate_numba_errors(what: str) -> Iterator[None]:
-    """Report in one sentence that `what` cannot be compiled."""
+    """Say in one sentence why `what` cannot be compiled."""
     try:
         yield
     except NumbaError as error:
         if "readonly" in str(error):
-            why = "it writes into an array that it may only read (only memory can be written to)."
+            why = "it writes to a read-only array (only memory is writable)."
         else:
             told = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = next((line for line in told if not line.startswith("Failed in")), "")
@@ -168,7 +168,7 @@ def translate_numba_errors(what: str) -> Iterator[None]:
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,9 +1,9 @@
-"""Functions of users: what they mean, taken once, and compiled under names that nobody else has.
+"""Users' functions: frozen at first use, and compiled under unique names.
 
 A formula can change its meaning without changing its name: it is edited in a notebook, or a
-constant that it reads gets another value, while the compiler goes on with the first. So a user's
-functions are taken in one `Snapshot` when they are first used. Streams, stores and compiled code
-all go by that; when the functions mean something else later, they are refused.
+constant that it reads gets a new value, while compiled code keeps the old one. So a user's
+functions are frozen in a `Snapshot` at first use. Streams, stores and compiled code all depend on
+it; functions whose meaning changes later are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from ._compile import USER_OPTIONS, inlined, mark_as_users
 
 _HERE = str(Path(__file__).parent)
-_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages whose versions we trust
+_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages known by name
 
 
 def is_ours(function: Callable[..., Any]) -> bool:
@@ -38,17 +38,17 @@ def plain(function: Any) -> Any:
 
 
 class Snapshot:
-    """Some functions as they were when they were first used.
+    """Functions as they were at first use.
 
     Parameters
     ----------
     functions : dict
-        Plain functions by name, all of them ours or all of them a user's.
+        Plain functions by name.
 
     Attributes
     ----------
     compiled : dict
-        The same functions, compiled to become part of a kernel.
+        The same functions, compiled for inlining into kernels.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
@@ -67,27 +67,27 @@ class Snapshot:
 
     @property
     def identity(self) -> str:
-        """A name for what the functions mean; ours have the name that their owner has."""
+        """A hash of what the functions mean; empty for ours, known by their owner's name."""
         return "" if self._ours else hashlib.sha256(self._meaning.text.encode()).hexdigest()
 
     @property
     def unknown(self) -> Any:
-        """Something that the functions refer to and that cannot be told from another version."""
+        """Something the functions refer to whose versions cannot be told apart, or None."""
         return None if self._ours else self._meaning.unknown
 
     def check(self, label: str) -> None:
-        """Refuse functions that no longer mean what they meant."""
+        """Refuse functions whose meaning has changed."""
         if not self._ours and meaning(self._functions).text != self._meaning.text:
             raise ValueError(
-                f"{label} reads a value that has changed since it was first used, and compiled "
-                "code keeps the first one: make it a parameter, or define the function again."
+                f"{label} reads a value that has changed since it was first used, but compiled "
+                "code keeps the old one: make it a parameter, or redefine the function."
             )
 
 
 class Meaning(NamedTuple):
-    """A text that changes when what functions compute may change.
+    """A text that changes whenever what functions compute may have changed.
 
-    `unknown` is something that they refer to and that the text cannot describe, or None.
+    `unknown` is something they refer to that the text cannot describe, or None.
     """
 
     text: str
@@ -95,7 +95,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
-    """Return what functions mean: bytecode, and the constants and functions that it refers to."""
+    """Describe functions by their bytecode and the constants and functions it refers to."""
     unknown: list[Any] = []
     parts = [f"{name}: {_of_value(one, None, [], unknown)}" for name, one in functions.items()]
     return Meaning("\n".join(parts), unknown[0] if unknown else None)
@@ -104,9 +104,9 @@ def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
 def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[Any]) -> str:
     """Describe something that the code `user` refers to by name.
 
-    `seen` is the code and the modules on the way to it.
+    `seen` holds the code and the modules on the way to it.
     """
-    value = plain(getattr(value, "_dispatcher", value))  # of numba.vectorize and numba.njit
+    value = plain(getattr(value, "_dispatcher", value))  # made by numba.vectorize and numba.njit
 
     def of(one: Any) -> str:
         return _of_value(one, user, seen, unknown)
@@ -167,7 +167,7 @@ def _is_known(name: str) -> bool:
 
 
 def _space(function: FunctionType) -> dict[str, Any]:
-    """Return what a function's names stand for now."""
+    """Return the current values of a function's names."""
     inside = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -178,15 +178,15 @@ def _space(function: FunctionType) -> dict[str, Any]:
 
 
 def _names(code: CodeType) -> list[str]:
-    """Return the names that code and the code inside it refer to."""
+    """Return the names that code, nested code included, refers to."""
     inner = [one for one in code.co_consts if isinstance(one, CodeType)]
     return [*code.co_names, *(name for one in inner for name in _names(one))]
 
 
 def _compiled_copy(function: Any, compiler: Callable[..., Any], seen: dict[Any, Any]) -> Any:
-    """Compile a copy with a name that no other function has, and with its values as they are now.
+    """Compile a copy under a unique name, with the current values of what it refers to.
 
-    What it refers to is copied along: a helper that was compiled earlier may hold earlier values.
+    Helpers are copied too: one that was compiled earlier may hold old values.
     """
     names = set(_names(function.__code__))
     cells = tuple(CellType() for _ in function.__closure__ or ())
@@ -211,13 +211,13 @@ def _compiled_copy(function: Any, compiler: Callable[..., Any], seen: dict[Any, 
 
 
 def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
-    """Return what a function refers to in a form that no longer changes."""
+    """Freeze something that a function refers to."""
     if isinstance(value, Dispatcher) and not is_ours(value):
         if value.py_func not in seen:
             options = {**value.targetoptions, "boundscheck": True}
             _compiled_copy(value.py_func, numba.jit(**options), seen)
         return seen[value.py_func]
-    if isinstance(value, DUFunc):  # of numba.vectorize
+    if isinstance(value, DUFunc):  # made by numba.vectorize
         function = value._dispatcher.py_func
         return seen.get(function) or _compiled_copy(function, numba.vectorize, seen)
     if type(value) is tuple:

@@ -1,4 +1,4 @@
-"""What is played: arms, their means and gaps, their noise, and the instances of the paper.
+"""Bandit problems: arms with their means, gaps and rewards, and the paper's instances.
 
 A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`
 and `custom_rewards` make one from means; `gap`, `moss_failure`, `uniform_arms` and `conjecture`
@@ -38,16 +38,16 @@ class Problem:
     means : ndarray
         The expected reward of each arm.
     scales : ndarray
-        One number for each arm that its rewards need: the standard deviation of Gaussian rewards,
-        half the width of uniform ones.
+        One number per arm for its rewards: the standard deviation of Gaussian rewards, half the
+        width of uniform ones.
     rewards : Rewards
         The kind of reward.
     sigma : float
         The noise of every arm is sigma-subgaussian; policies are told this number.
     name : str
-        How tables and figures call it.
+        Its name in tables and figures.
     paper_horizon : int or None
-        The horizon that goes with an instance of the paper.
+        The horizon that the paper uses with this instance.
     """
 
     means: Floats
@@ -62,7 +62,7 @@ class Problem:
             vector.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew in the other process, so that its vectors are read-only there too.
+        # Rebuilt in the other process, so that its vectors are read-only there too.
         mine = (self.means, self.scales, self.rewards, self.sigma, self.name, self.paper_horizon)
         return Problem, mine
 
@@ -73,18 +73,18 @@ class Problem:
 
     @cached_property
     def gaps(self) -> Floats:
-        """What each arm's mean lacks to the best one."""
+        """The largest mean minus each arm's mean."""
         gaps: Floats = self.means.max() - self.means
         return gaps
 
     @property
     def best_arm(self) -> int:
-        """The arm with the largest mean, counted from 0; the first of them if there are several."""
+        """The arm with the largest mean, counted from 0; the first if several tie."""
         return int(self.means.argmax())
 
     @cached_property
     def identity(self) -> str:
-        """A name for everything that its rewards depend on."""
+        """A hash of everything that the rewards depend on."""
         digest = hashlib.sha256((self.rewards.name + self.rewards.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
@@ -95,7 +95,7 @@ class Problem:
 
 
 def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
-    """Return finite numbers as a vector, or say which of them is wrong."""
+    """Return finite numbers as a vector, or say which one is wrong."""
     try:
         if isinstance(values, str | bytes):
             raise TypeError
@@ -107,7 +107,7 @@ def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floa
     if size is not None and vector.size == 1:
         vector = np.full(size, vector[0])
     if vector.ndim != 1:
-        raise ValueError(f"{what} must be a list of numbers, got an array with {vector.ndim} axes.")
+        raise ValueError(f"{what} must be a list of numbers, got a {vector.ndim}-D array.")
     if size is None and vector.size < 1:
         raise ValueError(f"{what} must name at least one arm, got none.")
     if size is not None and vector.size != size:
@@ -116,7 +116,7 @@ def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floa
         )
     for i in np.flatnonzero(~np.isfinite(vector)):
         raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
-    # Squares of these numbers are taken, and must neither overflow nor vanish.
+    # Their squares must neither overflow nor vanish.
     for i in np.flatnonzero(np.abs(vector) > 1e100):
         raise ValueError(
             f"{what} must lie between -1e100 and 1e100, got {vector[i]:g} for arm {i + 1}."
@@ -146,7 +146,7 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     means : list of float
         Expected rewards.
     sigma : float or list of float
-        Standard deviation, one for all arms or one for each; policies are told the largest.
+        Standard deviation, one for all arms or one per arm; policies are told the largest.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def bernoulli(means: Numbers) -> Problem:
 
 
 def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem:
-    """Arms with rewards spread evenly over mean - halfwidth ... mean + halfwidth.
+    """Arms with rewards uniform between mean - halfwidth and mean + halfwidth.
 
     Such noise is subgaussian with sigma equal to its standard deviation, halfwidth / sqrt(3).
 
@@ -195,7 +195,7 @@ def custom_rewards(
     sigma: float,
     scales: Numbers | float = 1.0,
 ) -> Problem:
-    """Arms with rewards of your own.
+    """Arms with rewards drawn by your own function.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def custom_rewards(
     sigma : float
         The noise is sigma-subgaussian.
     scales : float or list of float
-        Handed to `sample` as it is.
+        Passed to `sample` unchanged.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def custom_rewards(
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
     vector = _vector(means, "means")
-    sample = plain(sample)  # numba.njit may have been there before
+    sample = plain(sample)  # it may have been compiled by numba.njit
     if not inspect.isfunction(sample):
         raise TypeError(f"sample must be a plain function, got {sample!r}.")
     arguments = tuple(inspect.signature(sample).parameters)
@@ -238,7 +238,7 @@ def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | 
 
 
 def _arms(K: int, least: int = 1) -> int:
-    """Return a number of arms for which there is memory."""
+    """Return a number of arms that fits in memory."""
     K = to_count(K, "K", least)
     if K > MOST_ARMS:
         raise ValueError(f"K must be at most {MOST_ARMS}, got {K}.")
@@ -277,7 +277,7 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
 
 
 def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
-    """Means -(i - 1) / K for i = 1 ... K: the last experiment of the paper.
+    """Means -(i - 1) / K for i = 1 ... K: the paper's last experiment.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
 
 
 def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
-    """Means 1/2, 1/2 - 1/K, 0, ..., 0, with horizon K^2: section 2.1's counterexample.
+    """Means 1/2, 1/2 - 1/K, 0, ..., 0, with horizon K^2: the counterexample in section 2.1.
 
     Examples
     --------
@@ -311,7 +311,7 @@ INSTANCES: dict[str, Callable[..., Problem]] = {
 
 
 def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
-    """Return the instance that `text` names, in the way of the command line.
+    """Return the instance that `text` names, as on the command line.
 
     Examples
     --------
@@ -325,5 +325,5 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
     for key in numbers:
         if key not in allowed:
-            raise ValueError(f"problem {name!r} has no {key!r}; it has {', '.join(allowed)}.")
+            raise ValueError(f"{name!r} has no parameter {key!r}; it has {', '.join(allowed)}.")
     return make(**numbers, sigma=sigma)

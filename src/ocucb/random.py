@@ -160,7 +160,7 @@ def normal(state: Words) -> float:
 
 @inlined
 def _stirling_tail(k: float) -> float:
-    """Return how far Stirling's formula in k + 1 is below log(k!)."""
+    """Return log(k!) minus Stirling's formula in k + 1."""
     k += 1.0
     if k < 10.0:
         return math.lgamma(k) - (k - 0.5) * math.log(k) + k - 0.9189385332046728
@@ -170,7 +170,7 @@ def _stirling_tail(k: float) -> float:
 
 @compiled
 def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
-    """Return a binomial number by adding up probabilities; for p <= 1/2 and count * p < 10."""
+    """Return a binomial variate by inversion; for p <= 1/2 and count * p < 10."""
     odds = p / (1.0 - p)
     while True:
         place = uniform(state)
@@ -180,7 +180,7 @@ def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
             place -= share
             k += 1.0
             share *= odds * (count - k + 1.0) / k
-            if k > 110.0:  # only rounding leads here
+            if k > 110.0:  # only through rounding
                 break
         if k <= 110.0:
             return k
@@ -188,10 +188,10 @@ def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
 
 @compiled
 def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
-    """Return a binomial number by Hörmann's BTRS; for p <= 1/2 and count * p >= 10.
+    """Return a binomial variate by Hörmann's BTRS; for p <= 1/2 and count * p >= 10.
 
-    The density is compared with that of the mode in a form whose terms are as small as the
-    distance from it, so that counts of 10^15 lose no digits.
+    The ratio of the density to that at the mode is computed from terms no larger than the distance
+    from the mode, so counts of 10^15 lose no digits.
     """
     odds = p / (1.0 - p)
     spread = math.sqrt(count * p * (1.0 - p))
@@ -229,7 +229,7 @@ def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
 
 @compiled
 def binomial(state: Words, count: float, p: float) -> float:
-    """Return how many of `count` trials succeed that each succeed with probability p."""
+    """Return the number of successes in `count` trials that each succeed with probability p."""
     rare = min(p, 1.0 - p)
     if rare <= 0.0 or count <= 0.0:
         k = 0.0

@@ -1,8 +1,8 @@
-"""Rewards: what an arm pays, one entry for each kind.
+"""What arms pay: one entry for each kind of reward.
 
-A kind of reward knows how to draw one reward and, where that is possible, the sum of many at once;
-its Kullback-Leibler divergence; the likelihood ratio that goes with a tilted mean; and its bounds.
-Engines, policies and theory ask a kind what it can do; none of them tests for its name.
+A kind of reward knows how to draw one reward and, where possible, the sum of many at once; its
+Kullback-Leibler divergence; the likelihood ratio for a tilted mean; and its bounds. Engines,
+policies and theory ask what a kind can do; none of them tests its name.
 
 To add a kind, add an entry here and a constructor to `problems.py`.
 """
@@ -28,26 +28,26 @@ class Rewards:
     Attributes
     ----------
     name : str
-        How tables and files call it.
+        Its name in tables and files.
     sample : callable
         ``sample(mean, scale, stream)`` draws one reward.
     sample_sum : callable or None
         ``sample_sum(count, mean, scale, stream)`` draws the sum of `count` rewards in constant
-        time; None where nobody knows how.
+        time; None if that is impossible.
     divergence : callable or None
         ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
-        `mean` from rewards with mean `other`.
+        `mean` from those with mean `other`.
     log_likelihood_ratio : callable or None
         ``log_likelihood_ratio(total, count, mean, tilted, scale)``: the logarithm of how much more
-        likely rewards with sum `total` are under `mean` than under the mean `tilted` with which
-        they were drawn. None where the sum does not decide it, so that means cannot be tilted.
+        likely `count` rewards with sum `total` are under `mean` than under `tilted`, the mean they
+        were drawn with. None if the sum does not determine it, so that means cannot be tilted.
     bounds : callable or None
-        ``bounds(mean, scale)``: the smallest and the largest reward; None where they are unknown.
+        ``bounds(mean, scale)``: the smallest and the largest reward; None if unknown.
     binary : bool
         Every reward is 0 or 1.
     brownian : bool
-        Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, seen at whole
-        times.
+        Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, observed at
+        integer times.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Rewards:
 
     @cached_property
     def code(self) -> Snapshot:
-        """The functions that kernels call, compiled; a user's as they were when first used."""
+        """The functions that kernels call, compiled; a user's are frozen at first use."""
         parts = {"draw": self.sample, "draw_sum": self.sample_sum}
         return Snapshot({name: part for name, part in parts.items() if part is not None})
 
@@ -72,7 +72,7 @@ class Rewards:
         return function
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
-        # Another process finds one of ours by its name; compiled code stays here.
+        # Another process looks up our kinds by name; compiled code is not sent.
         if KINDS.get(self.name) is self:
             return _kind_named, (self.name,)
         return Rewards, tuple(getattr(self, one.name) for one in fields(self))
@@ -107,7 +107,7 @@ def _sum_bernoulli(count: float, mean: float, scale: float, stream: Words) -> fl
 
 
 def _xlog(x: float, ratio: float) -> float:
-    """Return x * log(ratio), which is 0 where x is."""
+    """Return x * log(ratio), or 0 if x is 0."""
     if x == 0.0:
         return 0.0
     return x * log(ratio) if ratio > 0.0 else -math.inf
@@ -159,7 +159,7 @@ BERNOULLI = Rewards(
     bounds=_unit_interval,
     binary=True,
 )
-# Uniform rewards with other means have another support: they cannot be tilted into each other.
+# Uniform rewards with different means have different supports, so they cannot be tilted.
 UNIFORM = Rewards("uniform", _draw_uniform, divergence=_divergence_uniform, bounds=_around_mean)
 KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM)}
 
@@ -172,10 +172,7 @@ _CUSTOM: dict[Callable[..., float], Rewards] = {}
 
 
 def rewards_of(sample: Callable[..., float]) -> Rewards:
-    """Return the kind of reward that a user's function draws: one for each function.
-
-    So it is compiled once.
-    """
+    """Return the kind of reward that a user's function draws; each function is compiled once."""
     if sample not in _CUSTOM:
         name = sample.__name__
         if not name.isprintable():

@@ -1,8 +1,8 @@
-"""Who plays which block when: jobs cut into blocks, blocks handed to workers, outcomes merged.
+"""Who plays which block when: jobs are split into blocks, workers play them, outcomes are merged.
 
 Any `concurrent.futures.Executor` will do; only `submit` and the completion of futures are used.
-Blocks of the next job start while the last ones of the job before are still being played, and
-finished blocks go to the store in the order in which they come. Merging is always in order.
+Blocks of the next job start while the last ones of the previous job are still being played, and
+finished blocks go to the store as they arrive. Merging is always in order.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from .results import Moments
 from .specification import Block, Spans, Specification, run_blocks, run_blocks_remotely
 from .store import Store
 
-FEWEST_RUNS = 1000  # before these, nobody knows how large the error bar is
-_IN_FLIGHT = 64  # tasks that an executor of unknown size is given at a time
-_TASK = 0.5  # seconds of work in a task for an executor: each costs some milliseconds to hand over
+FEWEST_RUNS = 1000  # with fewer, the error bar itself is too uncertain
+_IN_FLIGHT = 64  # tasks at a time for an executor of unknown size
+_TASK = 0.5  # seconds of work in a task for an executor: handing one over costs milliseconds
 
 
 @dataclass
 class Job:
-    """What is to be played, and how far it has got.
+    """What is to be played, and its progress.
 
     Attributes
     ----------
     specification : Specification
     runs : int
-        Runs wanted; with `precision`, at most so many.
+        Runs wanted; with `precision`, the maximum.
     precision : float or None
-        Enough when two standard errors are below this share of the mean.
+        Finish when two standard errors are at most this share of the mean.
     merged : Moments or None
         The outcome so far.
     seconds : float
-        What the blocks so far took, added up.
+        Total time of the blocks so far.
     """
 
     specification: Specification
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether all wanted runs are there, or enough of them for the precision."""
+        """Whether all runs are done, or enough of them for the precision."""
         if self.merged is None:
             return False
         if self.merged.runs >= self.runs:
@@ -77,7 +77,7 @@ class Job:
 
     @property
     def seconds_a_run(self) -> float:
-        """What a run takes a worker, as far as is known; infinite before the first."""
+        """Estimated time of a run on one worker; infinite before the first block."""
         return math.inf if self.merged is None else self.seconds / self.merged.runs
 
     def take(self, block: Block) -> None:
@@ -87,10 +87,10 @@ class Job:
         self.seconds += block.seconds
 
     def runs_needed(self) -> tuple[float, float]:
-        """Return how many runs the precision will take, from few to many.
+        """Return a range for the number of runs that the precision will take.
 
-        The error bar shrinks with the root of the runs, but it is itself an estimate. A long tail
-        (a high kurtosis) makes it a poor one, and the range wide.
+        The error bar shrinks with the square root of the runs, but is itself an estimate. A long
+        tail (high kurtosis) makes it a poor one, and the range wide.
         """
         assert self.merged is not None
         assert self.precision is not None
@@ -109,7 +109,7 @@ Watch = Callable[[Job, Block, bool], None]
 
 @dataclass
 class _Batch:
-    """Blocks of a job that follow one another: being played by someone, or there."""
+    """Consecutive blocks of a job: being played, or finished."""
 
     job: Job
     future: Future[list[Block]] | None
@@ -125,25 +125,25 @@ def run_jobs(
     store: Store | None = None,
     watch: Watch | None = None,
 ) -> Iterator[Job]:
-    """Play jobs and yield each as it is finished, in order.
+    """Play jobs and yield each when it is finished, in order.
 
     Parameters
     ----------
     jobs : iterable of Job
-        They are asked for as workers become free.
+        Taken as workers become free.
     threads : int
-        Threads of our own, where no executor is given.
+        Number of threads if no executor is given.
     executor : Executor, optional
-        Whoever plays the blocks instead.
+        Plays the blocks instead of threads.
     in_flight : int, optional
-        Tasks, of one block or several, that the executor has at a time.
+        Tasks, of one or more blocks, that the executor has at a time.
     store : Store, optional
-        Where finished blocks are looked for and kept.
+        Where finished blocks are looked up and kept.
     watch : callable, optional
-        Told of each block when it has been merged, and whether it was played now.
+        Called with the job, each block once merged, and whether it was played now.
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
-    stop = np.zeros(1, dtype=np.bool_)  # tells our threads that nobody waits any more
+    stop = np.zeros(1, dtype=np.bool_)  # tells our threads to stop
     capacity = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
     line: deque[_Batch] = deque()
@@ -170,8 +170,8 @@ def run_jobs(
                 yield head.job
     except (BrokenExecutor, CancelledError) as error:
         raise RuntimeError(
-            f"the workers are gone ({type(error).__name__}: {error}); start them anew and run "
-            "again" + (", it goes on where it was." if store is not None else ".")
+            f"the workers are gone ({type(error).__name__}: {error}); restart them and run "
+            "again" + (" to resume from the store." if store is not None else ".")
         ) from error
     finally:
         for batch in line:
@@ -183,7 +183,7 @@ def run_jobs(
 
 
 def _drop(line: deque[_Batch], job: Job) -> None:
-    """Take the blocks out of the line that were wanted in case it was not yet precise enough."""
+    """Discard blocks that were queued in case the job was not yet precise enough."""
     while line and line[0].job is job:
         batch = line.popleft()
         if batch.future is not None:
@@ -193,7 +193,7 @@ def _drop(line: deque[_Batch], job: Job) -> None:
 def _batches(
     jobs: Iterable[Job], store: Store | None, seconds: float
 ) -> Iterator[tuple[Job, Spans, Block | None]]:
-    """Yield job and blocks to play, for about so many seconds, or a block that the store has."""
+    """Yield a job with blocks to play for about `seconds`, or with a block from the store."""
     for job in jobs:
         spans: Spans = []
         first, cost = 0, 0.0
@@ -203,7 +203,7 @@ def _batches(
             if known is None:
                 spans.append((first, runs))
                 cost += runs * job.seconds_a_run
-            # on the way to a precision it may be enough at any time: tasks stay small then
+            # with a precision a job may finish at any time, so its tasks stay small
             small = job.precision is not None and sum(n for _, n in spans) >= first // 8
             if spans and (known is not None or cost >= seconds or small):
                 yield job, spans, None
@@ -223,7 +223,7 @@ def _placed(
     executor: Executor | None,
     stop: Flags,
 ) -> _Batch:
-    """Give blocks to a worker, unless they are known."""
+    """Submit blocks to a worker, unless they are known."""
     if known is not None:
         return _Batch(job, None, [known])
     if ours is not None:
@@ -233,7 +233,7 @@ def _placed(
 
 
 def _collect(line: deque[_Batch], store: Store | None) -> None:
-    """Wait until something is done, and commit what there is."""
+    """Wait until something is done, and store what is finished."""
     playing = [batch.future for batch in line if batch.future is not None and batch.blocks is None]
     wait(playing, store.pause if store is not None else None, FIRST_COMPLETED)
     for batch in line:

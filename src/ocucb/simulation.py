@@ -1,9 +1,9 @@
-"""The front door: validate, say what is to be played, have it played, report.
+"""The front door: validate the arguments, have the runs played, report.
 
     problem + policies -> simulate -> engine -> results
 
-What is played is a `Specification`, who plays it when is the scheduler's business, and
-what is finished may be kept in a `Store`.
+A `Specification` says what is played, the scheduler decides who plays it when, and a `Store` may
+keep what is finished.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .store import Store
 
 DEFAULT_CHECKPOINTS = 32
 DEFAULT_RUNS = 1000
-MOST_RUNS = 1_000_000  # the ceiling where a precision is given and no number of runs
+MOST_RUNS = 1_000_000  # the ceiling if a precision is given but no number of runs
 MOST_WORKERS = 1024
-_ROUNDING = 0.03  # rounding of summed rewards, as a share of their noise, that is worth a warning
+_ROUNDING = 0.03  # rounding of summed rewards, as a share of their noise, that merits a warning
 
 
 class SimulationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during `simulate`; `result` holds the runs that were finished, or None."""
+    """Ctrl-C during `simulate`; `result` holds the finished runs, or None."""
 
     def __init__(self, result: SimulationResult | None) -> None:
         super().__init__("simulation interrupted")
@@ -73,33 +73,34 @@ def simulate(
     horizon : int
         Rounds in a run, n. Policies that need the horizon are told this number.
     runs : int, optional
-        Independent runs of each policy, N: 1000 by default. With `precision`, the most there may
-        be: 1,000,000 by default.
+        Independent runs of each policy, N: 1000 by default. With `precision`, the maximum:
+        1,000,000 by default.
     precision : float, optional
-        Go on until two standard errors are below this share of the mean regret, for each policy:
-        0.01 for one percent. At least 1000 runs are played; a warning says so if the ceiling came
-        first. To stop when a bar looks small makes it a little too small on average.
+        Continue until two standard errors are at most this share of the mean regret, for each
+        policy: 0.01 for one percent. At least 1000 runs are played; a warning says so if the
+        maximum comes first. Stopping when an error bar looks small makes it slightly too small on
+        average.
     rng : int, numpy Generator or None
-        Seed. The same seed gives the same numbers, to the last bit, whatever the number of
-        workers; None takes a new one, which the result reports. Runs of different policies,
-        problems and horizons are independent even when they share a seed.
+        Seed. The same seed gives the same numbers, to the last bit, regardless of the number
+        of workers; None takes a new one, which the result reports. Runs of different policies,
+        problems and horizons are independent even if they share a seed.
     checkpoints : list of int, optional
-        Rounds after which the regret is measured, besides the horizon; 32 on a logarithmic scale by
+        Rounds after which regret is measured, besides the horizon; 32 on a logarithmic scale by
         default.
     engine : {"auto", "skip", "step"}
         How runs are simulated. "step" plays one pull at a time; "skip" samples long stretches at
         once, with the same distribution; "auto" takes whichever is faster.
     workers : int, optional
-        Threads; all cores by default. With an executor, how many workers it has: it is given four
-        tasks for each of them at a time, of about half a second; 64 tasks by default.
+        Threads; all cores by default. With an executor, its number of workers: it is given four
+        tasks per worker at a time, of about half a second each; 64 tasks by default.
     executor : concurrent.futures.Executor, optional
-        Who plays instead of threads: a `ProcessPoolExecutor`, loky's, Dask's
+        Plays the runs instead of threads: a `ProcessPoolExecutor`, loky's, Dask's
         ``client.get_executor()``, mpi4py's. The numbers stay the same. It is left open.
     store : path or Store, optional
         An SQLite file for finished blocks of runs. A later call with the same specification resumes
-        where this one stopped, and one with more runs extends it. It needs a seed, `rng`.
+        where this one stopped, and one with more runs extends it. Requires a seed, `rng`.
     progress : bool, optional
-        Show a progress bar on standard error; by default when that is a terminal.
+        Show a progress bar on standard error; by default if that is a terminal.
 
     Returns
     -------
@@ -131,12 +132,12 @@ def simulate(
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if store is not None and rng is None:
-        raise ValueError("a store needs a seed to be resumed with: pass rng=, for example rng=1.")
+        raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
     for policy in players:
         if policy.family.binary and not problem.rewards.binary:
             raise ValueError(
-                f"{policy.label} is for rewards of 0 and 1, and these are {problem.rewards.name}."
+                f"{policy.label} is for rewards of 0 and 1, but these are {problem.rewards.name}."
             )
     jobs = []
     for policy in players:
@@ -151,7 +152,7 @@ def simulate(
 
     with ExitStack() as open_now:
         try:
-            # All are compiled before the first is played: what cannot be played is found out now.
+            # All are compiled before the first is played, so that errors surface now.
             interruptible(prepare)
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
@@ -181,7 +182,7 @@ def specify(
     seed: int,
     engine: str,
 ) -> Specification:
-    """Return what is to be played, with an engine that can, or say what is wrong with it."""
+    """Return what is to be played and on which engine, or say what is wrong with it."""
     check_declarations(policy, horizon, problem.arms)
     chosen = choose_engine(policy, problem, horizon, engine)
     if chosen.sums_rewards:
@@ -192,7 +193,7 @@ def specify(
 
 
 def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
-    """Refuse or warn where sums of rewards are so large that rounding drowns their noise."""
+    """Refuse or warn if sums of rewards are so large that rounding drowns their noise."""
     largest = float(np.abs(problem.means).max())
     share = largest * horizon * 2.0**-53 / problem.sigma
     if share > _ROUNDING:
@@ -201,12 +202,12 @@ def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
             f"means as large as {largest:g} over {horizon:,} rounds, with sigma {problem.sigma:g}"
         )
         if share > 1.0:
-            raise ValueError(f"{policy.label}: rounding decides with {place}; {advice}.")
+            raise ValueError(f"{policy.label}: rounding swamps the noise with {place}; {advice}.")
         warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=4)
 
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
-    """Return what there is, or None when no run is finished."""
+    """Return the result so far, or None if no run is finished."""
     reports = []
     for job in jobs:
         if job.merged is not None:
@@ -237,15 +238,15 @@ def _result(jobs: list[Job]) -> SimulationResult | None:
 
 
 def _warn_if_short(job: Job) -> None:
-    """Say so when the ceiling was reached before the precision."""
+    """Warn if the ceiling was reached before the precision."""
     if job.merged is None or job.precision is None:
         return
     mean = float(job.merged.mean[-1])
     if job.half_width > job.precision * mean > 0.0:
         warnings.warn(
             f"{job.specification.policy.label}: {job.merged.runs:,} runs give the mean regret to "
-            f"{_percent(job.half_width / mean)}, not to {_percent(job.precision)}; raise the "
-            "ceiling, runs.",
+            f"{_percent(job.half_width / mean)}, not to {_percent(job.precision)}; allow "
+            "more runs.",
             stacklevel=3,
         )
 
@@ -255,7 +256,7 @@ def _percent(share: float) -> str:
 
 
 def to_workers(given: Any) -> int:
-    """Return a number of workers: all cores where none is given."""
+    """Return a number of workers: all cores if none is given."""
     threads = cores() if given is None else to_count(given, "workers")
     if threads > MOST_WORKERS:
         raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
@@ -274,7 +275,7 @@ def _precision(given: Any) -> float:
 
 
 def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
-    """Return the rounds to measure at, in order, the horizon last."""
+    """Return the rounds to measure after, sorted, the horizon last."""
     if given is None:
         given = np.round(np.geomspace(1, horizon, DEFAULT_CHECKPOINTS))
     try:

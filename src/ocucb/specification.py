@@ -1,9 +1,9 @@
-"""A simulation cut into blocks of runs: what is played, block by block, on any machine.
+"""A simulation split into blocks of runs, which any machine can play.
 
-A `Specification` says everything that the numbers depend on. A block of it is a pure function of
+A `Specification` holds everything that the numbers depend on. A block is a pure function of
 (specification, first run, number of runs) that returns small statistics, its `Moments`. Where
-blocks begin depends on the specification alone, and blocks are always merged in order: so it makes
-no difference which thread, process or machine played them, or when.
+blocks begin depends only on the specification, and blocks are always merged in order, so it does
+not matter which thread, process or machine played them, or when.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SMALLEST = 64  # runs in the first blocks
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """One policy on one problem: all that decides the outcome of run number 0, 1, 2 and so on.
+    """One policy on one problem: all that determines the outcome of runs 0, 1, 2 and so on.
 
     Attributes
     ----------
@@ -78,14 +78,14 @@ class Specification:
 
     @cached_property
     def identity(self) -> str:
-        """A name for everything that changes the numbers, and nothing else."""
+        """A hash of everything that affects the numbers, and of nothing else."""
         who, problem, _, horizon, engine = self._facts
-        # One of ours is known by where it once stood, so that old stores can be resumed.
+        # Ours are known by where they used to be defined, so that old stores resume.
         rewards = self.problem.rewards
         place = f"{rewards.sample.__module__}.{rewards.sample.__qualname__}"
         if is_ours(rewards.sample):
             place = f"ocucb.problems._draw_{rewards.name}"
-        facts = [  # in an order that stores depend on
+        facts = [  # stores depend on their order
             f"numerics {NUMERICS}",
             who,
             problem,
@@ -100,18 +100,17 @@ class Specification:
         return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
 
     def check(self) -> None:
-        """Refuse a user's functions that no longer mean what they meant when first used."""
+        """Refuse a user's functions whose meaning has changed since first use."""
         self.policy.family.code.check(self.policy.label)
         self.problem.rewards.code.check(f"the sampler {self.problem.rewards.name}")
 
     def check_identity(self) -> None:
-        """Refuse what a store could not tell from another version of it."""
+        """Refuse anything whose versions a store could not tell apart."""
         for code in (self.policy.family.code, self.problem.rewards.code):
             if code.unknown is not None:
                 raise ValueError(
-                    f"{code.unknown!r} cannot be told from another version of it, which a store "
-                    "must: use plain functions, numbers and arrays in a formula, or do without "
-                    "the store."
+                    f"a store cannot tell {code.unknown!r} from another version of it: use plain "
+                    "functions, numbers and arrays in a formula, or omit the store."
                 )
 
     @cached_property
@@ -124,10 +123,10 @@ class Specification:
         return block_runs(cost, self.problem.arms, self.checkpoints.size)
 
     def block_from(self, first: int) -> int:
-        """Return how many runs the block has that begins with run `first`.
+        """Return the number of runs in the block that begins with run `first`.
 
-        The first ones are small, and none has more than an eighth of the runs before it: whoever
-        asks for more runs later finds most of the old ones in whole blocks.
+        The first blocks are small, and later ones have at most an eighth of the runs before them:
+        a longer simulation finds most runs of a shorter one in whole blocks.
 
         Examples
         --------
@@ -140,9 +139,9 @@ class Specification:
         return min(max(_SMALLEST, eighth), self._largest)
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
-        """Play some runs; of the very first ones the final regret is kept one by one.
+        """Play runs; the final regrets of the first `SAMPLE_SIZE` are kept individually.
 
-        When ``stop[0]`` becomes true, it raises `Stopped` within a moment.
+        Once ``stop[0]`` is true, `Stopped` is raised promptly.
         """
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
         try:
@@ -153,9 +152,9 @@ class Specification:
             raise Stopped
         failed = np.isnan(outcome.regret).any(axis=1)
         if failed.any():
-            reason = "something that is not a number, or no arm of the problem"
+            reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
-                reason = 'something that is not a finite number (engine="step" takes infinite ones)'
+                reason = 'a value that is not finite (engine="step" accepts infinite ones)'
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
                 f": its formula gave {reason}."
@@ -163,7 +162,7 @@ class Specification:
         return Moments.of(outcome, sample=max(0, SAMPLE_SIZE - first))
 
     def _outcome(self, first: int, runs: int, stop: Flags) -> Outcome:
-        """Play some runs and return what came out of each."""
+        """Play runs and return the outcome of each."""
         game = new_game(self.problem, self.horizon, self.checkpoints)
         outcome = new_outcome(runs, game)
         self._kernel(self._arguments, game, self._key, first, outcome, stop)
@@ -184,10 +183,10 @@ class Specification:
 
     @cached_property
     def package(self) -> bytes:
-        """The specification in a form that any process with the same ocucb can play."""
+        """The specification, pickled for any process with the same ocucb."""
         try:
             inside = cloudpickle.dumps(self)
-        except Exception as error:  # pickling calls whatever code a user's objects bring along
+        except Exception as error:  # pickling may run a user's code
             raise TypeError(
                 f"{self.policy.label} cannot be sent to other processes: {error}"
             ) from error
@@ -196,14 +195,14 @@ class Specification:
         return package
 
     def prepare(self) -> None:
-        """Compile what is needed, so that what cannot be played is found out now."""
+        """Compile what is needed, so that errors surface before play."""
         with translate_numba_errors(f"{self.policy.label} on {self.problem.rewards.name} rewards"):
             self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
 class Block:
-    """A finished block: its first run, its outcome, and the seconds that it took."""
+    """A finished block: its first run, its outcome, and the seconds it took."""
 
     first: int
     moments: Moments
@@ -211,16 +210,16 @@ class Block:
 
 
 class Stopped(Exception):
-    """A block that nobody waits for any more."""
+    """Raised in place of a block that is no longer wanted."""
 
 
-Spans = list[tuple[int, int]]  # first run and number of runs of blocks
+Spans = list[tuple[int, int]]  # first run and number of runs of each block
 
 
 def run_blocks(
     specification: Specification, spans: Spans, stop: Flags | None = None
 ) -> list[Block]:
-    """Play some blocks in this process."""
+    """Play blocks in this process."""
     blocks = []
     for first, runs in spans:
         began = time.perf_counter()
@@ -230,7 +229,7 @@ def run_blocks(
 
 
 def run_blocks_remotely(package: bytes, spans: Spans) -> list[Block]:
-    """Play some blocks of a packed specification: what executors are given to do."""
+    """Play blocks of a packed specification: the task that executors run."""
     return run_blocks(_unpacked(package), spans)
 
 
@@ -239,7 +238,7 @@ _RECEIVING = threading.Lock()
 
 
 def _unpacked(package: bytes) -> Specification:
-    """Return a specification that was sent; it is compiled when its first block comes."""
+    """Return the specification in a package, compiled when its first block arrives."""
     with _RECEIVING:
         known = _RECEIVED.get(package)
     if known is not None:
@@ -247,14 +246,14 @@ def _unpacked(package: bytes) -> Specification:
     numerics, version, label, identity, inside = pickle.loads(package)
     if numerics != NUMERICS:
         raise RuntimeError(
-            f"a worker has ocucb {__version__} and was sent work by ocucb {version}, which "
-            "gives other numbers; install the same version everywhere."
+            f"a worker has ocucb {__version__} but was sent work by ocucb {version}, which "
+            "gives different numbers; install the same version everywhere."
         )
     specification: Specification = pickle.loads(inside)
     if specification.identity != identity:
         raise RuntimeError(
-            f"a worker finds another version of {label} than the one that was to be played: what "
-            "it is made of must be the same everywhere, values of globals included."
+            f"a worker finds another version of {label} than the one it was sent: its code must "
+            "be the same everywhere, including the values of globals."
         )
     specification.prepare()
     _keep(package, specification)

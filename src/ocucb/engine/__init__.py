@@ -1,4 +1,4 @@
-"""How a run is simulated: which engine plays a policy on a problem, and its compiled kernel.
+"""How runs are simulated: the engine that plays a policy on a problem, and its compiled kernel.
 
 To add an engine, write a file like `skip.py` that ends with its three answers, and list it here.
 """
@@ -30,10 +30,10 @@ __all__ = [
     "new_outcome",
 ]
 
-# Where two would cost the same, the first is taken.
+# Ties in cost go to the first.
 ENGINES = (skip.ENGINE, skip_thompson.ENGINE, step.ENGINE)
 
-# Raise it whenever a seed gives other numbers than before: stores keep the two apart.
+# Increment whenever a seed gives different numbers than before: stores keep the two apart.
 NUMERICS = 1
 
 
@@ -43,8 +43,8 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     Parameters
     ----------
     wanted : str
-        "auto" for the cheapest, or the name of one; where that cannot play, a warning says why and
-        the step engine plays.
+        "auto" for the cheapest, or an engine's name; if that one cannot play, a warning says why
+        and the step engine plays.
     """
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
@@ -65,7 +65,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
 
 
 def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> Engine:
-    """Return the engine of that name that plays a policy on a problem."""
+    """Return the engine called `name` that plays a policy on a problem."""
     for engine in ENGINES:
         mine = engine.name == name and engine.kind in (None, policy.family.kind)
         if mine and engine.obstacle(policy, problem, horizon) is None:
@@ -74,7 +74,7 @@ def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> E
 
 
 def block_runs(nanoseconds: float, arms: int, checkpoints: int) -> int:
-    """Return how many runs of some cost make a block of a tenth of a second and at most 32 MB."""
+    """Return how many runs of a given cost make a block of 0.1 s and at most 32 MB."""
     runs = min(1e8 / nanoseconds, 4e6 / (arms + checkpoints), 8192.0)
     return 1 << max(0, int(runs).bit_length() - 1)
 
@@ -83,7 +83,7 @@ def block_runs(nanoseconds: float, arms: int, checkpoints: int) -> int:
 def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
     """Return an engine's kernel for a policy and a kind of reward, compiled on first use.
 
-    Compiled code is kept on disk where policy and rewards are part of this package.
+    Compiled code is cached on disk if policy and rewards are part of this package.
     """
     template, functions = engine.kernel(family, rewards)
     return specialise(template, functions, keep=True)

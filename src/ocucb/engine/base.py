@@ -1,16 +1,16 @@
-"""What an engine is, and what the kernels of all engines share.
+"""What an engine is, and what all kernels share.
 
-An `Engine` answers three questions about a policy on a problem: what stands in its way, what a run
-would cost, and which kernel plays it.
+An `Engine` answers three questions about a policy on a problem: what prevents it from playing, what
+a run would cost, and which kernel plays it.
 
 A kernel is called as ``kernel(values, game, key, first, outcome, stop)``: the policy's parameters,
-what is played, the key and number of the first run; then where to write the outcome, and a flag. It
-plays as many runs as the outcome has rows. A run depends on the key and its number alone. Where a
-policy's formula gives something that is not a number, the run's regret becomes nan. When
-``stop[0]`` is set the kernel returns within a moment, and what it has written means nothing.
+what is played, the key and number of the first run, where to write the outcome, and a flag. It
+plays as many runs as the outcome has rows. A run depends only on the key and its number. If the
+policy cannot choose an arm, the run's regret is nan. Once ``stop[0]`` is set, the kernel returns
+promptly and its output is meaningless.
 
-Kernels are templates (see `_compile`): they call functions that their modules only declare, and
-that the engine's `kernel` binds to a policy's formula and the arms' rewards.
+Kernels are templates (see `_compile`): they call functions that their modules only declare. The
+engine's `kernel` binds these to a policy's formula and the arms' rewards.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ Kernel = Callable[..., None]
 
 @dataclass(frozen=True)
 class Engine:
-    """A way to simulate.
+    """A way to simulate runs.
 
     Attributes
     ----------
     name : str
-        How users call it; engines for different policies or rewards may share one.
+        What users call it; engines for different policies or rewards may share a name.
     kind : {"index", "sampling", "choice"} or None
-        The only kind of policy that it plays; None for all.
+        The only kind of policy it plays; None for all.
     obstacle : callable
-        ``obstacle(policy, problem, horizon)``: why it cannot play, as a clause; None if it can.
+        ``obstacle(policy, problem, horizon)``: a clause saying why it cannot play, or None.
     cost : callable
-        ``cost(policy, problem, horizon)``: nanoseconds that a run takes on some machine. It must
-        not depend on this one, because it decides where blocks of runs begin.
+        ``cost(policy, problem, horizon)``: nominal nanoseconds per run. It must be the same on
+        every machine, because it determines where blocks of runs begin.
     kernel : callable
         ``kernel(family, rewards)``: a template and the functions to bind into it.
     sums_rewards : bool
-        It adds up whole rewards, so that large means can drown their noise in rounding.
+        It sums whole rewards, so with large means rounding can drown the noise.
     takes_infinite : bool
         It can compare infinite indices.
     """
@@ -85,9 +85,9 @@ def new_game(problem: Problem, horizon: int, checkpoints: Counts) -> Game:
 
 
 class Stats(NamedTuple):
-    """What is remembered of each arm.
+    """Statistics of each arm.
 
-    `squares`, the summed squared deviations from the mean, is empty where nobody asks for it.
+    `squares`, the summed squared deviations from the mean, is empty unless the policy needs it.
     """
 
     sums: Floats
@@ -96,7 +96,7 @@ class Stats(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What comes out: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+    """What a kernel returns: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
 
     regret: Floats
     pulls: Counts
@@ -116,13 +116,13 @@ draw: Callable[[float, float, Words], float]
 
 @kernel_part
 def new_stats(arms: int) -> Stats:
-    """Return statistics of arms, to be filled by `play_each_once`."""
+    """Return statistics for `play_each_once` to initialise."""
     return Stats(np.empty(arms), np.empty(arms), np.empty(0))
 
 
 @kernel_part
 def new_stats_with_squares(arms: int) -> Stats:
-    """Return statistics for a policy that asks for the variance."""
+    """Return statistics for a policy that needs the variance."""
     return Stats(np.empty(arms), np.empty(arms), np.empty(arms))
 
 
@@ -138,7 +138,7 @@ def squares_added(total: float, count: float, reward: float) -> float:
 
 @kernel_part
 def observe(stats: Stats, arm: int, reward: float) -> None:
-    """Take a reward."""
+    """Record a reward."""
     if stats.squares.size > 0:
         stats.squares[arm] += squares_added(stats.sums[arm], stats.pulls[arm], reward)
     stats.sums[arm] += reward
@@ -147,21 +147,21 @@ def observe(stats: Stats, arm: int, reward: float) -> None:
 
 @kernel_part
 def mark_failed(outcome: Outcome, run: int) -> None:
-    """Mark a run whose policy could not choose."""
+    """Mark a run in which the policy could not choose an arm."""
     for c in range(outcome.regret.shape[1]):
         outcome.regret[run, c] = np.nan
 
 
 @kernel_part
 def record_pulls(stats: Stats, outcome: Outcome, run: int) -> None:
-    """Write the final counts of a run."""
+    """Write the final pulls of a run."""
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
 
 
 @kernel_part
 def pseudo_regret(game: Game, stats: Stats) -> float:
-    """Return the sum of gap times pulls."""
+    """Return the sum over arms of gap times pulls."""
     total = 0.0
     for i in range(game.gaps.size):
         total += game.gaps[i] * stats.pulls[i]
@@ -171,9 +171,9 @@ def pseudo_regret(game: Game, stats: Stats) -> float:
 def play_each_once(
     game: Game, means: Floats, rewards: Words, stats: Stats, outcome: Outcome, run: int
 ) -> int:
-    """Play the first K rounds, arm after arm; return how many checkpoints lie there.
+    """Play the first K rounds, one arm each; return the number of checkpoints passed.
 
-    `means` are those of the game, or zeros for an engine that keeps sums of the noise alone.
+    `means` are those of the game, or zeros for an engine that sums the noise alone.
     """
     done = 0
     total = 0.0
@@ -257,10 +257,10 @@ def index_of(family: PolicyFamily) -> Callable[..., float]:
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
-    """Return the compiled function of a policy, and make sure that it answers as it must.
+    """Return a policy's compiled function, having checked its return type.
 
-    A user's function may read the engine's arrays but not write to them. So it is compiled for
-    read-only arrays and for nothing else: kernels then hand theirs over as such.
+    A user's function must not write to the engine's arrays, so it is compiled only for read-only
+    arrays: kernels then pass theirs as such.
     """
     rule: Any = family.function
     if is_ours(family.source):
@@ -277,7 +277,7 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     (answer,) = (one.signature.return_type for one in rule.overloads.values())
     kind, words = numba.types.Number, "a number"
     if family.kind == "choice":
-        kind, words = numba.types.Integer, "the number of an arm, an int"
+        kind, words = numba.types.Integer, "an arm's number, an int"
     if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
         raise TypeError(f"{family.label} must return {words}, got {answer}.")
     return rule  # type: ignore[no-any-return]
@@ -286,9 +286,9 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
 def skip_obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why no engine can skip ahead, or None when one may."""
     if not problem.rewards.brownian:
-        return f"skip-ahead needs Gaussian rewards, and these are {problem.rewards.name}"
+        return f"skip-ahead needs Gaussian rewards, but these are {problem.rewards.name}"
     if policy.family.unplayed_index is None:
-        return "it does not declare how the index of an unplayed arm moves (unplayed_index=)"
+        return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"
     if not policy.family.has_bonus and policy.family.kind == "index":
         return "skip-ahead needs an index that is the mean plus a bonus"
     if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
@@ -298,17 +298,17 @@ def skip_obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
 
 @compiled
 def no_memory(arms: int) -> int:
-    """Return how many numbers a choice policy remembers that declares no memory."""
+    """Return the memory size of a choice policy that declares none."""
     return 0
 
 
 @kernel_part
 def no_bonus(pulls: float, t: float, horizon: float, arms: float, *values: float) -> float:
-    """Stand for `bonus` in kernels that never call it."""
+    """Stand in for `bonus` in kernels that never call it."""
     return math.nan
 
 
 @kernel_part
 def never(horizon: float, arms: float, *values: float) -> float:
-    """Stand for `concave_until` where a policy declares none."""
+    """Stand in for `concave_until` if a policy declares none."""
     return math.inf

@@ -1,52 +1,52 @@
-"""The skip-ahead engine: exact simulation of index policies whose cost hardly grows with n.
+"""The skip-ahead engine: exact simulation of index policies at a cost that hardly grows with n.
 
 For Gaussian rewards. The step engine pays for every pull, but while one arm leads nothing is
-decided: only the round in which it loses the lead matters, and that can be drawn directly.
+decided: only the round in which it loses the lead matters, and that can be sampled directly.
 
-Why skipping is allowed
------------------------
-Let the leader have T pulls before round t + 1, and let no other arm's index exceed J as long as
-it leads. After s more pulls it still leads if its index is above J, that is if its summed reward is
+Why skipping is exact
+---------------------
+Let the leader have T pulls before round t + 1, and let no other arm's index exceed J while it
+leads. After s more pulls it still leads if its index is above J, that is, if its summed reward is
 above the *border*
 
     C(s) = (T + s) * (J - sigma * bonus(T + s, t + s + 1)).
 
-1. *A line above the border.* Where ``pulls * bonus`` is concave as the arm is played, C is convex
-   and its chord over 0, ..., m lies above it, and touches it at both ends. Where we only know that
-   the bonus does not rise with pulls, (T + s) * (J - sigma * bonus(T + m, t')) is a line above C,
-   where t' is whichever end of the time from t + 1 to t + m + 1 gives less. A walk that is above
-   the line is above the border.
-2. *A walk inside a Brownian motion.* The leader's sum is a Gaussian random walk, and so a Brownian
-   motion seen at whole times only. Its height above the line is a Brownian motion with a drift; the
-   time at which it first meets the line has a known law (inverse Gaussian) and is drawn at
-   once (`hitting_time`). In all rounds before that time the walk is above the line: the leader
-   leads, and there is no need to look.
-3. *Where they meet*, the height is zero, and the walk's next whole time is a fraction of a step
-   away: one normal number gives its place there. If it is above the line, go on with 2. If not,
-   compare it with the border itself: below it, the lead is lost in this very round; above it, go
-   on with a new line.
-4. *Where they do not meet* before m, the place at m is drawn given that they did not: a normal
-   number, accepted with the probability 1 - exp(-2 * height * height' / (scale^2 * m)) that a
-   Brownian bridge between two heights stays above zero (`endpoint_given_no_hit`).
+1. *A line above the border.* Where ``pulls * bonus`` is concave while the arm is played, C is
+   convex, so its chord over 0, ..., m lies above it and touches it at both ends. Where we only know
+   that the bonus does not rise with pulls, (T + s) * (J - sigma * bonus(T + m, t')) is a line above
+   C, where t' is whichever of t + 1 and t + m + 1 gives the smaller bonus. A walk above the line is
+   above the border.
+2. *A walk inside a Brownian motion.* The leader's sum is a Gaussian random walk, hence a Brownian
+   motion observed at integer times. Its height above the line is a Brownian motion with drift; the
+   time at which it first hits the line has a known law (inverse Gaussian) and is drawn directly
+   (`hitting_time`). In all rounds before that time the walk is above the line: the leader leads,
+   and there is no need to look.
+3. *If it hits the line*, the height there is zero, and the next integer time is a fraction of a
+   step away: one normal variate gives the walk's position then. If that is above the line, repeat
+   step 2. If not, compare it with the border itself: below it, the lead is lost in this very round;
+   above it, continue with a new line.
+4. *If it does not hit the line* before m, the position at m is drawn given that it did not: a
+   normal variate, accepted with the probability 1 - exp(-2 * height * height' / (scale^2 * m)) that
+   a Brownian bridge between two heights stays above zero (`endpoint_given_no_hit`).
 
 The hitting time is a stopping time, so fresh increments from there on have the right law, and
-whatever else was drawn may be forgotten. Nothing is accepted on trust: a run has exactly the
-law that it has in the step engine, apart from the resolution of the random numbers. Each decision
-compares a multiple of 2^-53 with a probability, so it is wrong with probability at most 2^-53, and
-`endpoint_given_no_hit` gives up on events that are rarer than 1e-18. A leap takes two or three
-decisions. So the total variation distance to the step engine is at most 4e-16 for each leap: below
-1e-12 for a run with a few hundred changes of leader, below 1e-10 for the paper's largest problems.
+whatever else was drawn can be discarded. A run has exactly the law that it has in the step engine,
+up to the resolution of the random numbers. Each decision compares a multiple of 2^-53 with a
+probability, so it is wrong with probability at most 2^-53, and `endpoint_given_no_hit` gives up on
+events rarer than 1e-18. A leap takes two or three decisions. So the total variation distance to the
+step engine is at most 4e-16 per leap: below 1e-12 for a run with a few hundred changes of leader,
+below 1e-10 for the paper's largest problems.
 
 Who is next
 -----------
-A tournament tree holds a ceiling for every arm's index: its root is the largest, and a new value
-needs log2(K) comparisons. Where the indices of unplayed arms do not rise, an old index is a ceiling
-(`play_nonincreasing`); J is the largest ceiling of the others, and when the leader falls below it,
-the arm that owns it is evaluated afresh. Where they may rise, the ceilings are the indices at the
-end of a window of time (`play_nondecreasing`).
+A tournament tree holds a ceiling for every arm's index: its root is the largest, and an update
+takes log2(K) comparisons. Where the index of an unplayed arm never rises, an old index is a ceiling
+(`play_nonincreasing`); J is the largest ceiling of the other arms, and when the leader falls below
+it, the arm that owns it is evaluated again. Where it may rise, the ceilings are the indices at the
+end of a time window (`play_nondecreasing`).
 
-The order of the arms does not change when all means are shifted, so kernels put the best arm's mean
-at 0 and keep sums of the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.
+Shifting all means does not change the order of the indices, so kernels put the best arm's mean at 0
+and sum the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.
 """
 
 from __future__ import annotations
@@ -82,36 +82,36 @@ from .base import (
     skip_obstacle,
 )
 
-# Declared here, filled in by `specialise`: what the policy says about itself.
+# Declared here, filled in by `specialise`: the policy's bonus and declarations.
 bonus: Callable[..., float]
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
 unplayed_rises: bool  # the index of an unplayed arm may rise
 
-# Parts of the kernels that use the bonus are specialised first, and bound under their own names.
+# Parts of kernels that use the bonus are specialised first and bound under their own names.
 
-# What things cost, in steps or nanoseconds. Only speed depends on it.
+# Costs, in steps or nanoseconds; they affect the speed, never the law.
 LEAP = 10.0  # a leap, in steps
 COST_ROUND, COST_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
-COST_SWITCH, COST_INDEX = 120.0, 70.0  # a change of leader, a look at one arm
+COST_SWITCH, COST_INDEX = 120.0, 70.0  # a change of leader, an index
 
 
 @kernel_part
 def is_finite(index: float) -> bool:
-    """Tell whether an index can be compared: of two infinite ones nobody knows which is larger."""
+    """Tell whether an index is finite: infinite ones cannot be ranked."""
     return index - index == 0.0
 
 
 @kernel_part
 def hitting_time(height: float, drift: float, scale: float, before: float, rewards: Words) -> float:
-    """Draw the time at which a Brownian motion that starts at `height` first meets zero.
+    """Draw the time at which a Brownian motion started at `height` first hits zero.
 
-    Any value from `before` on stands for "not before `before`". With a drift away from zero they
-    may never meet; if they do, the law is that of the opposite drift. The time solves
-    ``(height - speed * time)^2 = time * swing^2``; chance picks one of the two roots. J. Michael,
-    W. Schucany and R. Haas (1976), Generating random variates using transformations with multiple
-    roots, The American Statistician 30(2).
+    Any value of at least `before` means "not before `before`". With a drift away from zero it may
+    never hit; if it does, the law is that of the opposite drift. The time solves
+    ``(height - speed * time)^2 = time * swing^2``; one of the two roots is picked at random.
+    J. Michael, W. Schucany and R. Haas (1976), Generating random variates using transformations
+    with multiple roots, The American Statistician 30(2).
     """
     speed = abs(drift)
     time = inf
@@ -131,13 +131,13 @@ def endpoint_given_no_hit(
 ) -> float:
     """Draw the noise of a Brownian motion from `height` over a `span` in which it stays above zero.
 
-    One proposal is needed on average, however unlikely that is, because it is only asked for when
-    it has happened.
+    However rare that event, a leap needs one proposal on average, because this is called only if
+    the event has occurred.
     """
     mean = height + drift * span
     spread = scale * sqrt(span)
     rate = -2.0 * height / (spread * spread)
-    noise = -mean  # where only rounding can lead: on the line, where one looks closer
+    noise = -mean  # on the line, for a closer look: only rounding leads here
     while mean + 9.0 * spread > 0.0:
         noise = spread * normal(rewards)
         if mean + noise > 0.0 and uniform(rewards) >= exp(rate * (mean + noise)):
@@ -146,10 +146,10 @@ def endpoint_given_no_hit(
 
 
 class Lead(NamedTuple):
-    """How the leader stands after t rounds.
+    """The state of the leader after t rounds.
 
-    `near` is its bonus in round t + 1, times sigma; `height` how far its summed reward is above the
-    border.
+    `near` is sigma times its bonus in round t + 1; `height` is how far its summed reward lies above
+    the border.
     """
 
     t: float
@@ -171,8 +171,8 @@ def play_leader(
 ) -> Lead:
     """Let the leader of round t + 1 play until it loses the lead or `last` rounds are over.
 
-    The lead is lost where the height returned is not positive. Unless t is `last`, at least one
-    round has been played.
+    The lead is lost if the returned height is not positive. Unless t is `last`, at least one round
+    is played.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def play_leader(
     n, K, sigma = float(game.horizon), float(game.means.size), game.sigma
     t, T, noise, near, height = lead
     while t < last:
-        # A line over as many pulls as the arm has is still close to the border.
+        # A line over as many pulls as the arm already has stays close to the border.
         reach = min(last - t, T + LEAP)
         if concave:
             if edge >= T:
@@ -192,14 +192,14 @@ def play_leader(
             far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
             drift = ((T + reach) * far - T * near) / reach - lag
         else:
-            # The line is T * (near - far) above the border here, some half of reach * near.
+            # The line is T * (near - far) above the border here, about half of reach * near.
             reach = min(reach, max(1.0, np.floor(height / near)))
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
         speed = abs(drift)
-        close = sqrt(LEAP) * scale + LEAP * speed  # within the range of so many steps
+        close = sqrt(LEAP) * scale + LEAP * speed  # within reach in that many steps
         left = reach
         while True:
             if height > close and left > LEAP:
@@ -236,7 +236,7 @@ def play_leader(
 
 @kernel_part
 def raise_tree(tree: Floats) -> None:
-    """Fill the tournament tree above its leaves; node i stands above nodes 2 i and 2 i + 1."""
+    """Fill the tournament tree above its leaves; node i is the parent of 2 i and 2 i + 1."""
     for node in range(tree.size // 2 - 1, 0, -1):
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
 
@@ -286,9 +286,9 @@ def highest_other(tree: Floats, arm: int) -> float:
 def record(
     game: Game, stats: Stats, leader: int, t: float, done: int, outcome: Outcome, run: int
 ) -> int:
-    """Fill in the checkpoints that the leader has passed on its way to round t.
+    """Record the checkpoints that the leader passed on its way to round t.
 
-    Its pulls at a checkpoint are known although nobody looked at it there.
+    Its pulls at each of them follow from the round, since no other arm was played.
     """
     T = stats.pulls[leader]
     while done < game.checkpoints.size and game.checkpoints[done] <= t:
@@ -302,7 +302,7 @@ def record(
 def play_nonincreasing(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Play a policy whose unplayed arms do not rise: what an index once was is a ceiling."""
+    """Play a policy where the index of an unplayed arm never rises: an old index is a ceiling."""
     arms, sigma, gaps = game.means.size, game.sigma, game.gaps
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
@@ -348,7 +348,7 @@ def play_nonincreasing(
                     values, game, edge, game.scales[leader], rival + gap, lead, end - 1.0, rewards
                 )
                 index = noise / T - gap + near
-            if height > 0.0 or t == before:  # nobody contests what remains
+            if height > 0.0 or t == before:  # the leader plays the rest
                 T += end - t
                 t = end
             stats.sums[leader], stats.pulls[leader] = noise, T
@@ -362,7 +362,7 @@ def play_nonincreasing(
 
 @kernel_part
 def shifted_mean(game: Game, stats: Stats, i: int) -> float:
-    """Return the mean of an arm, the best arm's expected reward being 0."""
+    """Return the mean of an arm, shifted so that the best arm's expected reward is 0."""
     mean: float = stats.sums[i] / stats.pulls[i] - game.gaps[i]
     return mean
 
@@ -381,13 +381,13 @@ def best_challenger(
 ) -> tuple[int, float, float, int]:
     """Find the largest indices in round t of arms whose ceiling is at least `level`.
 
-    All arms but the leader, those with high ceilings first: most others then need no look.
+    The leader is left out. Arms with high ceilings come first, so most others are not evaluated.
 
     Returns
     -------
     best, top, second, seen
         The arm with the largest index, that index, the second largest, and how many arms were
-        looked at. Where an index is not a number, so is `top`.
+        evaluated. If an index is nan, so is `top`.
     """
     arms = game.means.size
     n, K, sigma = float(game.horizon), float(arms), game.sigma
@@ -411,7 +411,7 @@ def best_challenger(
                     second = index
                 elif index != index:
                     return i, index, index, seen
-        # Up from the lower child of a pair, then over from a higher one to its sister.
+        # Up from the lower child of a pair, then over from a higher one to its sibling.
         while node > 1 and (tree[node | 1] > tree[node & -2]) != (node & 1 == 1):
             node >>= 1
         if node == 1:
@@ -433,13 +433,13 @@ def scan_rounds(
     outcome: Outcome,
     run: int,
 ) -> tuple[float, int, int, int]:
-    """Play the plain loop while t < until.
+    """Run the plain loop while t < until.
 
     Returns
     -------
     t, leader, turns, done
-        The round, the last arm played (-1 where an index is not finite), the changes of leader,
-        and the checkpoints passed.
+        The round, the last arm played (-1 if an index is not finite), the changes of leader, and
+        the checkpoints passed.
     """
     arms = game.means.size
     turns = 0
@@ -467,15 +467,15 @@ def scan_rounds(
 def play_nondecreasing(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Play a policy whose unplayed arms rise.
+    """Play a policy where the index of an unplayed arm may rise.
 
-    Time is cut into windows. A window's ceilings are the indices in its last round, which no
-    unplayed arm exceeds before. Where the leader's index is above them all, it leads as in
-    `play_nonincreasing`. Where it is not, the arms with higher ceilings are evaluated in this
-    round: either one of them leads, or they get a lower ceiling that holds for a shorter time.
+    Time is split into windows. A window's ceilings are the indices in its last round, which no
+    unplayed arm exceeds earlier. If the leader's index is above them all, it leads as in
+    `play_nonincreasing`. If not, the arms with higher ceilings are evaluated in this round: either
+    one of them leads, or they get a lower ceiling that holds for a shorter time.
 
-    While the lead changes in every other round, as it does in the beginning, all this may cost more
-    than the plain loop, which then takes its place; after a failure for eight times as long.
+    While the lead changes every other round, as it does at first, all this may cost more than the
+    plain loop, which then takes over: after a failed window, for eight times its cost.
     """
     arms, sigma, gaps, scales = game.means.size, game.sigma, game.gaps, game.scales
     n, K = float(game.horizon), float(arms)
@@ -547,8 +547,8 @@ def play_nondecreasing(
                         near = index - (noise / T - gap)
                         rival = highest_other(tree, leader)
                 if not index > rival:
-                    # The best of those is at `top` now. Find a time until which no arm exceeds a
-                    # level half-way up to the leader.
+                    # The best of these is at `top` now. Find a time until which no arm exceeds a
+                    # level halfway up to the leader.
                     level = 0.5 * (top + index)
                     share = (level - top) / (rival - top) if rival > top else 0.0
                     span = np.floor(share * (until - t - 1.0))
@@ -588,16 +588,16 @@ def play_nondecreasing(
         record_pulls(stats, outcome, run)
 
 
-# What `engine` asks
+# The engine's three answers
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
-    """Return the nanoseconds that a run takes: where skipping does not pay, it steps."""
+    """Return the nominal nanoseconds per run: those of stepping where skipping does not pay."""
     return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
 
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
-    """Return the kernel for the way in which unplayed arms move."""
+    """Return the kernel for how the index of an unplayed arm changes."""
     functions = {
         "bonus": rule_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),

@@ -1,50 +1,50 @@
-"""Thompson sampling, skipping ahead: thinning instead of K fresh samples in every round.
+"""Skip-ahead for Thompson sampling: thinning instead of K fresh samples in every round.
 
-In each round every arm i shows a fresh sample from N(mean_i, s_i^2), where mean_i is the average of
-its T_i rewards and s_i = sigma * deviation(T_i), and the largest sample plays. Most of these
-samples decide nothing. Two ways of leaving them out, both exact, take turns.
+In each round every arm i draws a fresh sample from N(mean_i, s_i^2), where mean_i is the average of
+its T_i rewards and s_i = sigma * deviation(T_i); the arm with the largest sample is played. Most of
+these samples decide nothing. Two ways of leaving them out, both exact, alternate.
 
-**Leading.** Let l be the arm with the largest mean. Arm j shows more than l with probability
-Q(z_j), where Q is the normal tail and z_j = (mean_l - mean_j) / sqrt(s_l^2 + s_j^2). While l plays,
-the others stand still and s_l does not rise. So as long as mean_l stays above a bound,
+**Leading.** Let l be the arm with the largest mean. Arm j beats l with probability Q(z_j), where Q
+is the normal tail and z_j = (mean_l - mean_j) / sqrt(s_l^2 + s_j^2). While l is played, the others
+do not change and s_l does not rise. So as long as mean_l stays above a bound,
 
     z_j >= level_j = (bound - mean_j) / sqrt(s_l^2 + s_j^2)    (with s_l as it was at the start),
     Q(z_j) <= Q(level_j) <= rate_j = phi(level_j) / level_j  (Mills' bound; phi the density).
 
 Let a round be a candidate with probability sum_j rate_j, and let a candidate name arm j with weight
-rate_j. Draw e = level_j + Exp(1) / level_j and keep it if e > z_j, with probability
-exp(-(e - level_j)^2 / 2). So it is kept with probability Q(z_j) / rate_j, and then it is a normal
-number beyond z_j: the standardised difference of the two samples given that j shows more than l.
-Given e, the sample x of j is normal with mean mean_j + e s_j^2 / s and deviation s_l s_j / s, where
-s^2 = s_l^2 + s_j^2. If no third arm shows more than x, arm j plays. In all other cases l plays.
-So j plays with probability P(j shows the largest sample), and l with what is left, P(l shows it).
-The wait for the next candidate is geometric whatever the rewards are, and all that time l plays.
+rate_j. Draw e = level_j + Exp(1) / level_j and, if e > z_j, accept it with probability
+exp(-(e - level_j)^2 / 2). So it is accepted with probability Q(z_j) / rate_j, and is then a normal
+variate given that it exceeds z_j: the standardised difference of the two samples given that j beats
+l. Given e, the sample x of j is normal with mean mean_j + e s_j^2 / s and deviation s_l s_j / s,
+where s^2 = s_l^2 + s_j^2. If no third arm beats x, arm j is played; in all other cases l is. So j
+is played with probability P(j has the largest sample), and l with the remaining P(l has it). The
+wait for the next candidate is geometric whatever the rewards, and l is played throughout.
 
 The bound is watched without looking at every pull: height = sum_l - bound * T_l is a Gaussian
-random walk with drift. Its value m pulls ahead takes one normal number. Given heights a and b at
-the ends, the Brownian bridge between them touches zero with probability
-exp(-2 a b / (m scale^2)), and the walk is that bridge at whole times. Where this is below
-1e-18 / n, the m pulls are accepted unseen; otherwise the midpoint is drawn given both ends, and the
-left half is done first. The first height below zero is a stopping time, so what was drawn beyond it
-may be forgotten; a new bound is chosen.
+random walk with drift. Its value m pulls ahead takes one normal variate. Given heights a and b at
+the ends, the Brownian bridge between them hits zero with probability exp(-2 a b / (m scale^2)), and
+the walk is that bridge at integer times. If this is below 1e-18 / n, the m pulls are accepted
+unseen; otherwise the midpoint is drawn given both ends, and the left half is handled first. The
+first height below zero is a stopping time, so what was drawn beyond it can be discarded; a new
+bound is chosen.
 
-**Competing.** Where no arm leads, take any threshold c. Arms that often exceed it are active: they
+**Competing.** When no arm leads, take any threshold c. Arms that often exceed it are active: they
 are sampled in every round. The others, with z_i = (c - mean_i) / s_i > 1.5, are pooled. A normal
-number has the law of the highest point of a Poisson process with intensity phi / Phi, which has no
-point above y with probability Phi(y). So what a pooled arm shows above c are points of a Poisson
-process in time, which stays the same while the arm waits, and all pooled arms share one clock. It
-runs at the sum of the rates phi(z_i) / (z_i Phi(1.5)); a point of arm i is proposed at
-z_i + Exp(1) / z_i and kept with the ratio of the intensities. In a round where nobody shows more
-than c (a dip), the pooled arms are sampled given that they are below it. Any c is right; where it
-costs least is learned from the rounds before.
+variate has the law of the highest point of a Poisson process with intensity phi / Phi, which has no
+point above y with probability Phi(y). So what a pooled arm draws above c are points of a Poisson
+process in time, which does not change until the arm is played, and all pooled arms share one clock.
+It runs at the sum of the rates phi(z_i) / (z_i Phi(1.5)); a point of arm i is proposed at
+z_i + Exp(1) / z_i and accepted with the ratio of the intensities. In a round where no arm exceeds c
+(a dip), the pooled arms are sampled given that they are below it. Any c is valid; the cheapest is
+learned from earlier rounds.
 
-**Error.** All of this has the law of the step engine up to the rounding of floating point, but for
-blocks accepted unseen. A run has at most n of them. So its distribution differs from the step
-engine's by at most 1e-18 in total variation, and that of 10^6 runs together by at most 1e-12.
+**Error.** All this has the law of the step engine up to floating-point rounding, except for blocks
+accepted unseen. A run has at most n of them. So its distribution differs from the step engine's by
+at most 1e-18 in total variation, and that of 10^6 runs together by at most 1e-12.
 
-**Asked of the policy.** Its deviation depends on pulls and parameters alone (``unplayed_index`` is
+**Requirements.** The policy's deviation depends only on pulls and parameters (``unplayed_index`` is
 "constant") and does not rise with pulls. Rewards are Gaussian. As in the step engine, an arm whose
-deviation is not a number is not played, and without any other arm the run's regret becomes nan.
+deviation is nan is not played, and if no other arm is left the run's regret is nan.
 
 References
 ----------
@@ -88,27 +88,27 @@ from .base import (
 # Declared here, filled in by `specialise`: the policy's formula.
 deviation: Callable[..., float]
 
-_RISK = 1e-18  # total variation that a run may lose to pulls that nobody looked at
+_RISK = 1e-18  # total variation that a run may lose to pulls accepted unseen
 
-# What follows changes the speed, never the law.
-_LIMIT = 0.25  # candidates a round up to which an arm leads; `overtaken` needs it to be <= 1/4
+# These affect the speed, never the law.
+_LIMIT = 0.25  # candidates per round up to which an arm leads; `overtaken` needs it to be <= 1/4
 _SLACK = 0.5  # logarithm of the factor by which the bound may raise the rate of candidates
-_POOLED = 1.5  # an arm is pooled when c is so many deviations above its mean
-_SHARE = 0.9331927987311419  # normal distribution function of _POOLED
-_FEW = 12  # arms up to which all are active
-_MANY = 16  # arms above which third arms are thinned too
-_GROUP = 16  # arms whose rates are summed together
+_POOLED = 1.5  # an arm is pooled if c is this many deviations above its mean
+_SHARE = 0.9331927987311419  # normal distribution function at _POOLED
+_FEW = 12  # up to this many arms, all are active
+_MANY = 16  # above this many arms, third arms are thinned too
+_GROUP = 16  # arms in a group whose rates are summed together
 
 
 class Posterior(NamedTuple):
-    """What the policy believes of each arm; it follows from the statistics."""
+    """The policy's posterior for each arm, derived from the statistics."""
 
     mean: Floats
     spread: Floats
 
 
 class Clock(NamedTuple):
-    """Rates at which arms are candidates or show points, and their sums over groups of arms.
+    """Rates at which arms are candidates or have points, and their sums over groups of arms.
 
     `level` is used while an arm leads; `active` (a list) and `pooled` while arms compete.
     """
@@ -122,31 +122,31 @@ class Clock(NamedTuple):
 
 @kernel_part
 def exponential(stream: Words) -> float:
-    """Return a standard exponential number."""
+    """Return a standard exponential variate."""
     return -log(1.0 - uniform(stream))
 
 
 @compiled
 def one_normal(stream: Words) -> float:
-    """Return a standard normal number where that happens seldom: a call compiles sooner."""
+    """Return a standard normal variate in rarely executed code: a call compiles faster."""
     return normal(stream)
 
 
 @kernel_part
 def upper_tail(z: float) -> float:
-    """Return the probability that a standard normal number exceeds z."""
+    """Return the probability that a standard normal variate exceeds z."""
     return 0.5 * erfc(0.7071067811865476 * z)
 
 
 @kernel_part
 def tail_bound(z: float) -> float:
-    """Return Mills' bound of the same for z > 0."""
+    """Return Mills' upper bound on it, for z > 0."""
     return 0.3989422804014327 * exp(-0.5 * z * z) / z
 
 
 @kernel_part
 def sum_groups(groups: Floats) -> float:
-    """Return the rate of all arms together."""
+    """Return the total rate of all arms."""
     total = 0.0
     for g in range(groups.size):
         total += groups[g]
@@ -155,7 +155,7 @@ def sum_groups(groups: Floats) -> float:
 
 @kernel_part
 def sum_rates(rate: Floats, groups: Floats) -> float:
-    """Sum up the groups and return the rate of all arms together."""
+    """Sum the rates by group and return the total rate of all arms."""
     for g in range(groups.size):
         groups[g] = 0.0
     for i in range(rate.size):
@@ -165,9 +165,9 @@ def sum_rates(rate: Floats, groups: Floats) -> float:
 
 @kernel_part
 def sum_again(rate: Floats, groups: Floats, arm: int) -> float:
-    """Return the rate of all arms together after that of one arm has changed.
+    """Return the total rate of all arms after that of one arm has changed.
 
-    Its group is summed afresh: of a difference of rates the rounding would stay.
+    Its group is summed afresh: adding a difference of rates would leave rounding behind.
     """
     start = arm - arm % _GROUP
     total = 0.0
@@ -185,7 +185,7 @@ def name_arm(rate: Floats, groups: Floats, total: float, stream: Words) -> int:
     while g < groups.size - 1 and place >= groups[g]:
         place -= groups[g]
         g += 1
-    while groups[g] == 0.0:  # rounding led beyond the last
+    while groups[g] == 0.0:  # rounding went past the last
         g -= 1
     named = -1
     for i in range(g * _GROUP, min(g * _GROUP + _GROUP, rate.size)):
@@ -203,7 +203,7 @@ def shows_above(z: float, least: float, stream: Words) -> float:
     excess = exponential(stream) / z
     if z + excess < least or 2.0 * exponential(stream) < excess * excess:
         return 0.0
-    mark = uniform(stream)  # kept with probability _SHARE / Phi, hardly less than 1
+    mark = uniform(stream)  # accepted with probability _SHARE / Phi, close to 1
     if mark > _SHARE and mark * (1.0 - upper_tail(z + excess)) > _SHARE:
         return 0.0
     return z + excess
@@ -222,12 +222,12 @@ def overtaken(
     total: float,
     stream: Words,
 ) -> bool:
-    """Tell whether a third arm shows more than x."""
+    """Tell whether a third arm beats x."""
     arms = mean.size
     if arms > _MANY and x >= bound:
-        # The leader at the bound would show less than the bound half the time, so that another arm
-        # exceeds it, hence x, with probability at most 2 rate. For rates up to 1/4 the Poisson rate
-        # -log(1 - 2 rate) of such an event is at most log(16) rate, by which it can be thinned.
+        # With its mean at the bound, the leader would draw less than the bound half the time, so
+        # another arm exceeds it, hence x, with probability at most 2 rate. For rates up to 1/4 the
+        # Poisson rate -log(1 - 2 rate) of such an event is at most log(16) rate: thin from that.
         wide = 2.772588722239781
         wait = exponential(stream) / (wide * total)
         while wait < 1.0:
@@ -260,10 +260,10 @@ def compete(
     run: int,
     stop: Flags,
 ) -> tuple[float, int, float]:
-    """Play round after round from t to `until`, sampling the active arms.
+    """Play round by round from t to `until`, sampling the active arms.
 
-    The threshold c is the largest mean - caution * spread. Returns t, how many checkpoints are done
-    and the caution to go on with; t = -1 when no arm can be played.
+    The threshold c is the largest mean - caution * spread. Returns t, the number of checkpoints
+    done and the next caution; t = -1 if no arm can be played.
     """
     means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
@@ -352,7 +352,7 @@ def compete(
     if busy == arms:
         caution -= 0.05
     else:
-        # A dip takes about 5 ns for every arm, a point 60 ns: let both cost the same.
+        # A dip takes about 5 ns per arm, a point 60 ns: let both cost the same.
         caution += max(-0.5, min(0.5, 0.25 * log((5.0 * K * dips + 60.0) / (60.0 * points + 60.0))))
     return t, done, caution
 
@@ -374,10 +374,10 @@ def lead(
     run: int,
     stop: Flags,
 ) -> tuple[float, int]:
-    """Play from t to `until`, or as long as one arm leads, from candidate to candidate.
+    """Play from candidate to candidate while one arm leads, from t to `until` at most.
 
-    Does nothing when no arm leads, so that less than `_LIMIT` of the rounds are candidates.
-    Returns t and how many checkpoints are done.
+    An arm leads if less than `_LIMIT` of the rounds are candidates; if none does, nothing is
+    played. Returns t and the number of checkpoints done.
     """
     means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
@@ -389,8 +389,8 @@ def lead(
         if mean[i] > mean[leader]:
             leader = i
     wide = spread[leader] * spread[leader]
-    # The lower the bound, the longer it holds, but the more candidates. Let it raise the rate of an
-    # arm by a factor, or to where the arm will hardly be a candidate before the end.
+    # A lower bound holds longer but makes more candidates. Let it raise an arm's rate by a factor, or
+    # to where the arm is unlikely to be a candidate before the end.
     never = sqrt(2.0 * log(8.0 * K * (n - t)))
     slack = 1e6 * (spread[leader] + scales[leader])  # with one arm any bound will do
     for i in range(arms):
@@ -427,7 +427,7 @@ def lead(
         gone, depth = 0.0, -1
         while gone < wait and height > 0.0:
             if depth < 0:
-                # the longest block that will most likely be accepted unseen
+                # the longest block that is likely to be accepted unseen
                 m = wait - gone
                 reach = sure - height * drift
                 if 1.4 * height * height < m * reach:
@@ -500,7 +500,7 @@ def lead(
 def play_thinned(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Skip ahead while an arm leads, and sample the arms that compete while none does."""
+    """Skip ahead while an arm leads; sample the competing arms while none does."""
     arms = game.means.size
     n, K = float(game.horizon), float(arms)
     stats = new_stats(arms)
@@ -512,7 +512,7 @@ def play_thinned(
         active=np.empty(arms, np.int64),
         pooled=np.empty(arms, np.bool_),
     )
-    ends, heights = np.empty(64), np.empty(64)  # n halves fewer than 64 times
+    ends, heights = np.empty(64), np.empty(64)  # n can be halved fewer than 64 times
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     last = float(game.checkpoints[game.checkpoints.size - 1])
     for run in range(outcome.regret.shape[0]):
@@ -544,20 +544,20 @@ def play_thinned(
         record_pulls(stats, outcome, run)
 
 
-# What `engine` asks
+# The engine's three answers
 
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
-    """Return why a policy cannot be played here, or None when it can."""
+    """Return why this engine cannot play a policy, or None if it can."""
     if policy.family.unplayed_index in ("nonincreasing", "nondecreasing"):
         return "the deviation of an unplayed arm must be constant"
     return skip_obstacle(policy, problem, horizon)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
-    """Return the nanoseconds that a run takes.
+    """Return the nominal nanoseconds per run.
 
-    Thompson sampling needs some rounds before one arm leads; in shorter runs stepping is faster
+    It takes some rounds until one arm leads; in shorter runs stepping is faster
     (`python bench/run.py choice`).
     """
     stepping = step.cost(policy, problem, horizon)

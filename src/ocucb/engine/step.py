@@ -1,7 +1,7 @@
-"""The step engine: one pull at a time, as the paper writes it down.
+"""The step engine: one pull at a time, as in the paper.
 
-It is the reference for faster engines, so it is kept plain. There is one kernel for each form that
-a policy can have, and one that is lazy in the way of the paper's appendix "Computation Time".
+It is the reference for the faster engines, so it is kept simple: one kernel for each form of
+policy, and a lazy one that follows the paper's appendix "Computation Time".
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from .base import (
     rule_of,
 )
 
-LOOKAHEAD = 1.0 / 64.0  # share of its pulls for which a leader's bonus may be estimated ahead
-LONGEST = float(1 << 26)  # pulls of an arm that count for a leap, so that it ends soon
+LOOKAHEAD = 1.0 / 64.0  # length of a leap, as a share of the leader's pulls
+LONGEST = float(1 << 26)  # cap on those pulls, so that a leap ends soon
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 bonus: Callable[..., float]
 deviation: Callable[..., float]
 choose: Callable[..., int]
 memory_size: Callable[[int], int]
-leaps: bool  # the bonus falls so slowly that it may be estimated ahead
+leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
 draw: Callable[[float, float, Words], float]
 
@@ -55,7 +55,7 @@ draw: Callable[[float, float, Words], float]
 def play_index(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Look at every arm in every round."""
+    """Evaluate every arm in every round."""
     arms = game.means.size
     stats, indices = new_stats(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
@@ -92,10 +92,10 @@ def select_arm(
     t: float,
     choices: Words,
 ) -> tuple[int, float]:
-    """Return the arm with the largest index in round t and a ceiling of all other arms' indices.
+    """Return the arm with the largest index in round t and an upper bound on the others.
 
-    ``ceiling[i]`` is the index that arm i had when it was last looked at. It cannot have risen
-    since, so only arms whose ceiling is the largest need a fresh look.
+    ``ceiling[i]`` is the index of arm i when it was last evaluated. It cannot have risen since, so
+    only arms with the largest ceiling are evaluated again.
     """
     ceiling[leader] = arm_index(values, game, stats, leader, t)
     if ceiling[leader] != ceiling[leader]:
@@ -127,9 +127,9 @@ def select_arm(
 def play_index_lazily(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Look at the other arms only when the leader's index no longer exceeds theirs.
+    """Evaluate other arms only when the leader's index no longer exceeds their ceilings.
 
-    For policies whose unplayed arms do not rise; it plays the same arms as `play_index`.
+    For policies where the index of an unplayed arm never rises; it plays what `play_index` plays.
     """
     arms = game.means.size
     n, K = float(game.horizon), float(arms)
@@ -145,7 +145,7 @@ def play_index_lazily(
         for i in range(arms):
             ceiling[i] = np.inf
             if t < n:
-                # a nan is looked at again by the first `select_arm`, which reports it
+                # the first `select_arm` evaluates a nan again and reports it
                 fresh = arm_index(values, game, stats, i, t + 1.0)
                 ceiling[i] = fresh if fresh == fresh else np.inf
         leader, rival = arms - 1, np.inf
@@ -158,8 +158,8 @@ def play_index_lazily(
                 total, T = stats.sums[leader], stats.pulls[leader]
                 last = t + 1.0
                 if leaps:
-                    # For so many pulls the bonus stays above `least`, so the formula can wait while
-                    # the mean alone makes up for the rest; rounding cannot do as much as 1e-12.
+                    # The bonus is at least `least` up to round `last`, so while the mean makes up
+                    # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
                     least = game.sigma * bonus(T + last - t - 1.0, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
@@ -191,7 +191,7 @@ def play_samples(
 ) -> None:
     """Draw a fresh sample for every arm in every round and play the largest.
 
-    Where deviations of unplayed arms are constant, only the arm just played needs new ones.
+    If the deviation of an unplayed arm is constant, only the arm just played needs updating.
     """
     arms, sigma = game.means.size, game.sigma
     n, K = float(game.horizon), float(arms)
@@ -235,7 +235,7 @@ def play_samples(
 def play_choices(
     values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
 ) -> None:
-    """Ask the policy's function in every round."""
+    """Call the policy's function in every round."""
     arms, n = game.means.size, float(game.horizon)
     stats, memory = new_stats(arms), np.empty(memory_size(arms))
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
@@ -265,22 +265,22 @@ def play_choices(
         record_pulls(stats, outcome, run)
 
 
-# What `engine` asks
+# The engine's three answers
 
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
-    """Nothing stands in the way of playing step by step."""
+    """Return None: every policy can be played step by step."""
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
-    """Return the nanoseconds that a run takes."""
+    """Return the nominal nanoseconds per run."""
     if policy.family.is_lazy:
         return 10.0 * horizon + 50.0 * problem.arms
     return (20.0 + 6.0 * problem.arms) * horizon
 
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
-    """Return the kernel for the form that a policy has."""
+    """Return the kernel for a policy's form."""
     functions: dict[str, Any] = {"draw": rewards.draw, "play_each_once": first_rounds(rewards)}
     if family.kind == "choice":
         functions["choose"] = rule_of(family)

@@ -3,16 +3,15 @@
 `index_policy`
     A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
     played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
-    ...)``, with ``variance`` after the mean if it is needed.
+    ...)``, with ``variance`` after the mean if needed.
 `sampling_policy`
-    A deviation. Each arm's index is drawn afresh in every round from a normal distribution with
-    standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` around its mean:
-    Thompson sampling.
+    A deviation: in every round each arm's index is drawn from a normal distribution around its mean
+    with standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` (Thompson sampling).
 `choice_policy`
-    Anything else: a function that looks at all arms and names one: explore-then-commit.
+    Anything else: a function that looks at all arms and picks one (explore-then-commit).
 
 Each decorator turns one function into a `PolicyFamily`; calling that with parameters gives a
-`Policy`, which `simulate` plays. Engines read the declarations made here and never a policy's name.
+`Policy`, which `simulate` plays. Engines read a policy's declarations, never its name.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .._users import Snapshot, is_ours, plain
 Kind = Literal["index", "sampling", "choice"]
 Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
 
-# The leading arguments of a policy's function, which belong to the engine.
+# The leading arguments of a policy's function, which the engine supplies.
 _BONUS = ("pulls", "t", "horizon", "arms")
 _INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
 _INDEX_OF_VARIANCE = ("mean", "variance", *_INDEX[1:])
@@ -47,7 +46,7 @@ _INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a parameter may have, in words and as a test."""
+    """The allowed values of a parameter, in words and as a test."""
 
     text: str
     holds: Callable[[float], bool]
@@ -59,17 +58,17 @@ def above(low: float) -> Range:
 
 
 def at_least(low: float) -> Range:
-    """All numbers from `low` on."""
+    """All numbers from `low` up."""
     return Range(f">= {low:g}", lambda value: value >= low)
 
 
 def between(low: float, high: float) -> Range:
-    """All numbers from `low` to `high`, both included."""
+    """All numbers from `low` to `high`, inclusive."""
     return Range(f"between {low:g} and {high:g}", lambda value: low <= value <= high)
 
 
 def whole_from(low: int) -> Range:
-    """All whole numbers from `low` on."""
+    """All whole numbers from `low` up."""
     return Range(
         f"a whole number >= {low}", lambda value: value >= low and float(value).is_integer()
     )
@@ -77,43 +76,43 @@ def whole_from(low: int) -> Range:
 
 @dataclass(frozen=True, eq=False)
 class PolicyFamily:
-    """A policy whose parameters are still open; call it to fix them.
+    """A policy whose parameters are not fixed yet; call it to fix them.
 
     Attributes
     ----------
     name : str
-        How the command line calls it.
+        Its name on the command line.
     kind : {"index", "sampling", "choice"}
         Which of the three forms `function` has.
     source : callable
         The rule, a plain function.
     inputs : tuple of str
-        The leading arguments of the rule, which the engine fills in.
+        The leading arguments of the rule, which the engine supplies.
     defaults : dict
-        Parameters and their default values, in the order in which `function` takes them.
+        Parameters and their default values, in the order that `function` takes them.
     formula, reference : str
-        For readers: the rule in one line, and where it comes from.
+        For readers: the rule in one line, and its source.
     valid, proved : dict of str to Range
-        Where a parameter makes sense (anything else is an error), and where the regret bound of
-        `reference` is proved (anything else is worth a warning).
+        Where a parameter is valid (anything else is an error), and where the regret bound of
+        `reference` is proved (anything else gives a warning).
     unplayed_index : {"nonincreasing", "constant", "nondecreasing"} or None
-        What an arm's index (or deviation) does with t while the arm is not played; None when
-        nobody has said.
+        How an arm's index (or deviation) changes with t while the arm is not played; None if not
+        declared.
     concave : bool
-        ``pulls * bonus`` is concave while the arm is played, as far as `concave_until` (see
+        ``pulls * bonus`` is concave while the arm is played, up to `concave_until` (see
         `index_policy`).
     concave_until : callable or None
-        Pulls from which on the bonus is zero, as ``concave_until(horizon, arms, *parameters)``.
+        ``concave_until(horizon, arms, *parameters)``: pulls beyond which the bonus is zero.
     memory : callable or None
-        Numbers that a choice policy remembers, as ``memory(arms)``; they start at zero.
+        ``memory(arms)``: how many numbers a choice policy remembers; they start at zero.
     table : callable or None
-        Numbers that are worked out before play, as ``table(horizon)``; `function` gets them after
-        what belongs to the engine and before its parameters.
+        ``table(horizon)``: numbers computed before play, passed to `function` between what the
+        engine supplies and its parameters.
     binary : bool
-        The policy is only for rewards of 0 and 1.
+        Whether the policy is only for rewards of 0 and 1.
     check : bool
-        Check `unplayed_index`, `concave` and `concave_until` on a grid before a policy of your own
-        is played.
+        Whether to check `unplayed_index`, `concave` and `concave_until` on a grid before a user's
+        policy is played.
     """
 
     name: str
@@ -136,7 +135,7 @@ class PolicyFamily:
 
     @cached_property
     def code(self) -> Snapshot:
-        """The rule and what belongs to it, compiled; a user's as it was when first used."""
+        """The rule and what belongs to it, compiled; a user's is frozen at first use."""
         parts = {
             "rule": self.source,
             "concave_until": self.concave_until,
@@ -171,15 +170,15 @@ class PolicyFamily:
         return self.never_rises and not self.takes_variance
 
     def out_of_bounds(self, arms: int) -> str:
-        """Say what a rule may have done that looked for what an array does not hold."""
+        """Return the error message for a rule that indexed an array out of bounds."""
         memory = 0 if self.memory is None else self.memory(arms)
         return (
-            f"{self.label} looks beyond the end of an array: pulls and sums hold {arms} numbers, "
+            f"{self.label} indexes an array out of bounds: pulls and sums hold {arms} numbers, "
             f"memory holds {memory} (declare memory= for more)."
         )
 
     def __call__(self, /, *args: float, **kwargs: float) -> Policy:
-        """Return the policy with these parameters; the others keep their defaults."""
+        """Return the policy with these parameters and defaults for the others."""
         names = list(self.defaults)
         if len(args) > len(names):
             raise TypeError(
@@ -220,10 +219,10 @@ class PolicyFamily:
         return number
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
-        # Another process finds one of ours by its name, with its compiled code.
+        # Another process looks up our families by name, with their compiled code.
         if FAMILIES.get(self.name) is self:
             return family_named, (self.name,)
-        # Compiled code stays here: it is made anew from what arrives.
+        # Compiled code is not sent: the receiver compiles its own.
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         return _family_of, (facts, self.__doc__, self.__module__)
 
@@ -231,25 +230,25 @@ class PolicyFamily:
         return f"<policy {_call(self, self.defaults)}>"
 
 
-# The policies of this package by name; `ocucb.policies` fills it in.
+# This package's policies by name, filled in by `ocucb.policies`.
 FAMILIES: dict[str, PolicyFamily] = {}
 
 
 def family_named(name: str) -> PolicyFamily:
-    """Return the family that the command line calls `name`."""
+    """Return the family called `name` on the command line."""
     if name not in FAMILIES:
         raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
     return FAMILIES[name]
 
 
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
-    """Return the Python that makes a policy."""
+    """Return the Python expression that makes a policy."""
     inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
     return f"{family.source.__name__}({inside})"
 
 
 def _family_of(facts: dict[str, Any], doc: str | None, module: str) -> PolicyFamily:
-    """Return a family that presents itself as the function that states it."""
+    """Return a family with the docstring and module of the function that states it."""
     family = PolicyFamily(**facts)
     object.__setattr__(family, "__doc__", doc)
     object.__setattr__(family, "__module__", module)
@@ -277,13 +276,13 @@ class Policy:
 
     @property
     def name(self) -> str:
-        """The policy as one writes it on the command line: ``ocucb:alpha=2,psi=2``."""
+        """The policy as written on the command line: ``ocucb:alpha=2,psi=2``."""
         inside = ",".join(f"{k}={v!r}".removesuffix(".0") for k, v in self.parameters.items())
         return f"{self.family.name}:{inside}" if inside else self.family.name
 
     @property
     def label(self) -> str:
-        """The policy as a figure's legend calls it: parameters only where they differ."""
+        """The policy as in a figure's legend: only parameters that differ from their defaults."""
         unusual = [
             f"{name}={value:g}"
             for name, value in self.parameters.items()
@@ -297,7 +296,7 @@ class Policy:
         return dict(zip(self.family.defaults, self.values, strict=True))
 
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
-        """Return what an index policy adds to the mean of an arm, in units of sigma.
+        """Return what an index policy adds to an arm's mean, in units of sigma.
 
         Examples
         --------
@@ -306,14 +305,14 @@ class Policy:
         1.498933
         """
         if not self.family.has_bonus:
-            raise TypeError(f"{self.label} is not the mean plus a bonus.")
+            raise TypeError(f"{self.label} is not stated as a bonus.")
         answer: float = self.family.function(
             float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
         return answer
 
     def arguments(self, horizon: int) -> tuple[Any, ...]:
-        """Return what the rule is called with besides the state of play."""
+        """Return the rule's arguments besides the state of play."""
         if self.family.table is None:
             return self.values
         try:
@@ -331,21 +330,21 @@ class Policy:
             table = np.empty(())
         if table.ndim != 1:
             raise TypeError(f"{self.label}'s table must return a list of numbers, got {given!r}.")
-        table.flags.writeable = False  # it is not only this run's
+        table.flags.writeable = False  # runs share it
         return table
 
     @property
     def is_ours(self) -> bool:
-        """Whether the policy is one of the library's, which its name is enough to find."""
+        """Whether the policy is part of this package, so that its name identifies it."""
         return is_ours(self.family.source)
 
     def identity(self, arguments: tuple[Any, ...]) -> str:
-        """Return a name for all that a user's policy does; one of ours is known by its own.
+        """Return an identifier for all that a user's policy does; ours are known by name.
 
         Parameters
         ----------
         arguments : tuple
-            What `arguments` returned.
+            The return value of `arguments`.
         """
         family = self.family
         digest = hashlib.sha256(family.code.identity.encode())
@@ -359,10 +358,10 @@ class Policy:
 
 
 def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> PolicyFamily:
-    """Read name and parameters off a policy's function and check what is declared."""
-    function = plain(function)  # numba.njit may have been there before
+    """Read a policy's name and parameters from its function and check its declarations."""
+    function = plain(function)  # it may have been compiled by numba.njit
     if not inspect.isfunction(function):
-        raise TypeError(f"a policy must be stated as a plain function, got {function!r}.")
+        raise TypeError(f"a policy must be a plain function, got {function!r}.")
     title = function.__name__
     table = ("table",) if facts.get("table") is not None else ()
     arguments = list(inspect.signature(function).parameters.values())
@@ -394,7 +393,7 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
 def _default(title: str, parameter: inspect.Parameter) -> float:
     """Return the default value of a policy's parameter."""
     if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-        raise TypeError(f"{title}'s parameter {parameter.name!r} must be an ordinary one.")
+        raise TypeError(f"{title}'s parameter {parameter.name!r} must be positional-or-keyword.")
     if parameter.default is inspect.Parameter.empty:
         raise TypeError(f"{title}'s parameter {parameter.name!r} needs a default value.")
     try:
@@ -409,7 +408,7 @@ def _default(title: str, parameter: inspect.Parameter) -> float:
 
 
 def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float]) -> None:
-    """Refuse what is not a declaration, or has a value that nobody knows."""
+    """Refuse unknown declarations and invalid values."""
     allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "inputs", "defaults"}
     for name in facts.keys() - allowed:
         raise TypeError(
@@ -441,7 +440,7 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
         ):
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():
-            raise ValueError(f"{title}'s {name} names {parameter!r}, which is no parameter of it.")
+            raise ValueError(f"{title}'s {name} names {parameter!r}, which is not a parameter.")
 
 
 Decorator = Callable[[Callable[..., Any]], PolicyFamily]
@@ -456,30 +455,30 @@ def index_policy(
 ) -> PolicyFamily | Decorator:
     """Make an index policy out of a bonus, or out of a whole index.
 
-    In each round the policy plays the arm with the largest index, after it has played every arm
-    once; ties are broken at random.
+    The policy plays every arm once, then in each round the arm with the largest index; ties are
+    broken at random.
 
     Parameters
     ----------
     function : callable
-        ``bonus(pulls, t, horizon, arms, ...)``: pulls of the arm before round t, the round
+        ``bonus(pulls, t, horizon, arms, ...)``: the arm's pulls before round t, the round
         (counted from 1), the horizon, the number of arms, then parameters with default values.
-        The index is then ``mean + sigma * bonus``. For any other index, take the mean too:
+        The index is ``mean + sigma * bonus``. For any other index, take the mean too:
         ``index(mean, pulls, t, horizon, arms, sigma, ...)``, or ``index(mean, variance, pulls,
         ...)`` with the empirical variance of the arm's rewards. The function takes and returns
         floats, and numba must be able to compile it.
     **facts
-        Any of the attributes of `PolicyFamily`. Engines make use of
+        Any attribute of `PolicyFamily`. Engines use
 
         unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
-            What the index does as t grows and the arm is not played; with it you also say that
-            it does not rise with pulls while the mean stays. Without it every arm is looked at in
-            every round.
+            How the index changes with t while the arm is not played. This also declares that it
+            does not rise with pulls at a fixed mean. Without it every arm is evaluated in every
+            round.
         concave : bool
             ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
-            while pulls and t grow together (up to `concave_until`, where one is given).
+            while pulls and t grow together (up to `concave_until`, if given).
         concave_until : callable
-            ``concave_until(horizon, arms, ...)``: pulls from which on the bonus is zero.
+            ``concave_until(horizon, arms, ...)``: pulls beyond which the bonus is zero.
 
     Examples
     --------
@@ -501,7 +500,7 @@ def sampling_policy(**facts: Any) -> Decorator: ...
 def sampling_policy(
     function: Callable[..., float] | None = None, /, **facts: Any
 ) -> PolicyFamily | Decorator:
-    """Make a policy out of a standard deviation: it plays the arm whose fresh sample is largest.
+    """Make a policy out of a standard deviation: it plays the arm with the largest sample.
 
     `function` has the form ``deviation(pulls, t, horizon, arms, ...)``; see `index_policy`.
     """
@@ -515,12 +514,12 @@ def choice_policy(**facts: Any) -> Decorator: ...
 def choice_policy(
     function: Callable[..., int] | None = None, /, **facts: Any
 ) -> PolicyFamily | Decorator:
-    """Make a policy out of a function that names the arm to play.
+    """Make a policy out of a function that picks the arm to play.
 
     `function` has the form ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)``. It is
-    asked from round K + 1 on; `pulls` and `sums` hold the pulls and summed rewards of the K
-    arms, `memory` is an array of ``memory(K)`` numbers of its own (zero when a run starts), and
-    `stream` is for `ocucb.random.uniform` and its sisters.
+    called from round K + 1 on; `pulls` and `sums` hold the pulls and summed rewards of the K arms,
+    `memory` is its own array of ``memory(K)`` numbers (zero when a run starts), and `stream` is for
+    `ocucb.random.uniform` and the like.
     """
     return _decorate(function, "choice", facts)
 

@@ -1,7 +1,7 @@
-"""Whether a policy is what it says it is: a look at its formula on a grid.
+"""Whether a policy's declarations hold, checked by evaluating its formula on a grid.
 
-Engines skip over rounds because a policy declares what its index does there. A false declaration
-gives wrong numbers without a word, so what a user declares is tried out before it is relied on.
+Engines skip rounds because a policy declares how its index behaves there. A false declaration
+silently gives wrong numbers, so a user's declarations are checked before they are relied on.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 from ._base import Policy
 
 _POINTS = 24  # in each direction
-_MEANS = (0.05, 0.5, 0.95)  # of arms, where a policy is stated as an index
-_SLACK = 1e-9  # how far rounding may go, as a share of the values compared
+_MEANS = (0.05, 0.5, 0.95)  # of arms, for a policy stated as an index
+_SLACK = 1e-9  # tolerance for rounding, as a share of the values compared
 
 
 def check_declarations(policy: Policy, horizon: int, arms: int) -> None:
-    """Refuse a user's policy whose declarations do not hold for a horizon and a number of arms."""
+    """Refuse a user's policy whose declarations fail for this horizon and number of arms."""
     if policy.is_ours or not policy.family.check:
         return
     found = false_declaration(policy, horizon, arms)
     if found is not None:
         raise ValueError(
-            f"{policy.label} {found}; correct it, or pass check=False to the decorator if you know "
-            "better."
+            f"{policy.label} {found}; correct it, or pass check=False to the decorator to skip "
+            "this check."
         )
 
 
 def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
-    """Say which declaration of a policy does not hold, or None where none is seen to be false."""
+    """Say which declaration of a policy is false, or return None if none is found to be."""
     family = policy.family
     if family.kind == "choice":
         return None
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
-    # A bonus is the same for all means.
+    # A bonus does not depend on the mean.
     for mean in (0.0,) if "mean" not in family.inputs else _MEANS:
 
         def value(pulls: float, t: float, mean: float = mean) -> float:
@@ -66,7 +66,7 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
 
 
 def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
-    """Tell whether a bonus is seen to be infinite, which leaves an engine nothing to compare."""
+    """Tell whether a bonus is found to be infinite, which leaves an engine nothing to compare."""
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
     for pulls in _grid(1.0, max(1.0, n - K)):
@@ -80,7 +80,7 @@ def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
 
 
 def _edge(policy: Policy, n: float, K: float) -> float:
-    """Return the pulls up to which a policy says that it is concave."""
+    """Return the pulls up to which a policy declares that it is concave."""
     assert policy.family.concave_until is not None
     given = policy.family.concave_until(n, K, *policy.values)
     if not isinstance(given, int | float) or math.isnan(given):
@@ -89,7 +89,7 @@ def _edge(policy: Policy, n: float, K: float) -> float:
 
 
 def _grid(low: float, high: float) -> list[float]:
-    """Return whole numbers from low to high: the first few, then ever fewer."""
+    """Return whole numbers from low to high: the first few, then ever sparser."""
     if high < low:
         return []
     first = np.arange(low, min(high, low + 4.0) + 1.0)
@@ -102,12 +102,12 @@ def _exceeds(one: float, other: float) -> bool:
 
 
 def _not_finite(value: Callable[[float, float], float], n: float, K: float) -> str | None:
-    """Say where a deviation is not a finite number: engines would pass over such an arm."""
+    """Say where a deviation is not finite: engines would pass over such an arm."""
     for pulls in _grid(1.0, n - K):
         for t in _grid(max(K, pulls) + 1.0, n):
             if not math.isfinite(value(pulls, t)):
                 return (
-                    "must be a finite number everywhere, but its formula gives "
+                    "must be finite everywhere, but its formula gives "
                     f"{value(pulls, t):g} in round {t:g} for an arm with {pulls:g} "
                     f"pull{'s' * (pulls > 1)}"
                 )
@@ -117,7 +117,7 @@ def _not_finite(value: Callable[[float, float], float], n: float, K: float) -> s
 def _false_in_time(
     value: Callable[[float, float], float], declared: str, n: float, K: float
 ) -> str | None:
-    """Say how the value moves with t against what was declared."""
+    """Say where the value changes with t against its declaration."""
     for pulls in _grid(1.0, n - K):
         rounds = _grid(max(K, pulls) + 1.0, n)
         for t, later in pairwise(rounds):
