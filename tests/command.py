@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any, NamedTuple
 
-from click.testing import Result
-from typer.testing import CliRunner
+import pytest
 
 from ocucb.cli import app
 
-# Before version 8.2, click mixes standard output and standard error unless it is told not to.
-_MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-_RUNNER = CliRunner(mix_stderr=False) if _MIXES else CliRunner()
+
+class Done(NamedTuple):
+    """A command that has ended (typer's own runner loses standard error with click 8.1)."""
+
+    exit_code: Any
+    stdout: str
+    stderr: str
 
 
-def invoke(*words: Any) -> Result:
-    """Run a command and return its output and its status."""
-    return _RUNNER.invoke(app, [str(word) for word in words])
+def invoke(*words: Any) -> Done:
+    """Run a command and return what it said."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        app([str(word) for word in words])
+    return Done(end.value.code, out.getvalue(), err.getvalue())
