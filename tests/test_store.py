@@ -631,7 +631,7 @@ def test_command_line(tmp_path):
     path = tmp_path / "results.db"
     words = ["simulate", "-p", "ocucb", "-p", "ucb", "--means", "0,-0.3", "-n", "1e3", "--json"]
     first = command(*words, "--runs", "200", "--store", path)
-    assert first.exit_code == 0, first.output
+    assert first.exit_code == 0, first.stderr
     direct = command(*words, "--runs", "200", "--seed", "0")
     assert [one["mean_regret"] for one in json.loads(first.stdout)] == [
         one["mean_regret"] for one in json.loads(direct.stdout)
@@ -649,7 +649,7 @@ def test_command_line(tmp_path):
     assert one[0]["mean_regret"] == json.loads(first.stdout)[0]["mean_regret"]
     table, picture = tmp_path / "r.csv", tmp_path / "r.png"
     drawn = command("results", path, "--problem", "means", "--csv", table, "--plot", picture)
-    assert drawn.exit_code == 0, drawn.output
+    assert drawn.exit_code == 0, drawn.stderr
     rows = table.read_text().splitlines()
     assert len(rows) > 40
     assert not any("uniform" in row for row in rows)
@@ -665,10 +665,10 @@ def test_command_line(tmp_path):
     assert command("results", path, "--problem", "nowhere").stdout == "no simulations found\n"
     failed = command("results", path, "--problem", "nowhere", "--plot", picture)
     assert failed.exit_code == 2
-    assert "there are 0 problems to draw" in failed.output
+    assert "there are 0 problems to draw" in failed.stderr
     failed = command("results", tmp_path / "none.db")
     assert failed.exit_code == 1
-    assert failed.output.startswith("Error: there is no store")
+    assert failed.stderr.startswith("Error: there is no store")
 
 
 if __name__ == "__main__":

@@ -559,6 +559,15 @@ def test_defaults_that_are_no_numbers(default):
         ocucb.index_policy(mine)
 
 
+def test_the_name_of_a_function_is_one_line():
+    def mine(pulls, t, horizon, arms):
+        return 1.0
+
+    mine.__name__ = "two\nlines"
+    with pytest.raises(ValueError, match=r"^the name of a policy must be one line .*'two\\nlines'"):
+        ocucb.index_policy(mine)
+
+
 def test_only_plain_functions_state_a_policy():
     class Callable:
         def __call__(self, pulls, t, horizon, arms):

@@ -389,8 +389,8 @@ def lead(
         if mean[i] > mean[leader]:
             leader = i
     wide = spread[leader] * spread[leader]
-    # A lower bound holds longer but makes more candidates. Let it raise an arm's rate by a factor, or
-    # to where the arm is unlikely to be a candidate before the end.
+    # A lower bound holds longer but makes more candidates. Let it raise an arm's rate by a factor,
+    # or to where the arm is unlikely to be a candidate before the end.
     never = sqrt(2.0 * log(8.0 * K * (n - t)))
     slack = 1e6 * (spread[leader] + scales[leader])  # with one arm any bound will do
     for i in range(arms):

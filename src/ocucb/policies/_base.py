@@ -363,6 +363,8 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
     if not inspect.isfunction(function):
         raise TypeError(f"a policy must be a plain function, got {function!r}.")
     title = function.__name__
+    if not title.isprintable():
+        raise ValueError(f"the name of a policy must be one line of text, got {title!r}.")
     table = ("table",) if facts.get("table") is not None else ()
     arguments = list(inspect.signature(function).parameters.values())
     names = tuple(argument.name for argument in arguments)
