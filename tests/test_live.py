@@ -274,6 +274,20 @@ def test_an_index_of_mean_and_variance(formula, facts, tmp_path):
     assert (bandit.summary().pulls == pulls[0]).all()
 
 
+def test_declarations_are_checked_for_a_new_horizon_and_new_arms():
+    @ocucb.index_policy(unplayed_index="constant")
+    def until(pulls, t, horizon, arms):
+        return (1.0 if horizon <= 100 and arms <= 3 else t) / pulls
+
+    bandit = Bandit("ab", until, 100, sigma=1.0, rng=1)
+    before = bandit.to_dict()
+    for change in (lambda: bandit.extend(200), lambda: bandit.add(["c", "d"])):
+        with pytest.raises(ValueError, match='declares unplayed_index="constant", but its formula'):
+            change()
+        assert bandit.to_dict() == before
+    bandit.add("c")
+
+
 def test_squares_are_checked():
     policy = ocucb.index_policy(scattered)()
     parts = Bandit("ab", policy, 100, sigma=1.0).to_parts()

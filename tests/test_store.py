@@ -40,7 +40,7 @@ def specification(**change) -> Specification:
         "horizon": 2000,
         "checkpoints": np.array([2000]),
         "seed": 1,
-        "engine": "skip",
+        "engine": "step",
         **change,
     }
     return Specification(**facts)
@@ -117,13 +117,13 @@ def test_identity_covers_what_changes_the_numbers(monkeypatch):
         specification(horizon=2001, checkpoints=np.array([2001])),
         specification(checkpoints=np.array([10, 2000])),
         specification(seed=2),
-        specification(engine="step"),
+        specification(engine="skip"),
         specification(policy=bonus(1.0)),
         specification(policy=bonus(2.0)),
     ]
     names = {one.identity for one in (plain, *others)}
     assert len(names) == 1 + len(others)
-    monkeypatch.setattr(specification, "NUMERICS", engine.NUMERICS + 1)
+    monkeypatch.setattr("ocucb.specification.NUMERICS", engine.NUMERICS + 1)
     assert specification().identity not in names
 
 
@@ -292,6 +292,24 @@ print([bool((a.regret == b.regret).all()) for a, b in zip(kept, again)])
     assert said[0].startswith("results.db cannot grow (database or disk is full)"), done.stderr
     assert "free some disk space and run again" in said[0]
     assert said[1:] == [held, right]
+
+
+def test_full_disk_on_the_command_line(tmp_path):
+    """The runs that were played are shown, and other outputs are written."""
+    script = """
+import sys
+from ocucb.cli import main
+words = "simulate -p ocucb:alpha=2.5 --means 0,-0.3 -n 2000 -r 400000 --csv regret.csv"
+sys.argv = ["ocucb", *words.split(), "--store", "full/results.db"]
+main()
+"""
+    (tmp_path / "full").mkdir()
+    done = run_with_folder(tmp_path, "mount -t tmpfs -o size=200k none full", script)
+    assert done.returncode == 1, done.stderr
+    assert "OCUCB(alpha=2.5)" in done.stdout
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith("Error")]
+    assert told.startswith("Error: full/results.db cannot grow")
+    assert "ocucb:alpha=2.5,psi=2" in (tmp_path / "regret.csv").read_text()
 
 
 def test_read_only(tmp_path):

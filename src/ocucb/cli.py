@@ -319,8 +319,10 @@ def simulate(
 
     from .simulation import SimulationInterrupted
     from .simulation import simulate as run
+    from .store import StoreError
 
     stopped = False
+    failures: list[str] = []
     if store is not None and seed is None:
         seed = "0"  # resuming from a store needs the same seed again
     try:
@@ -346,13 +348,18 @@ def simulate(
         if interruption.result is None:
             raise
         result, stopped = interruption.result, True
+    except StoreError as error:  # a full disk, perhaps: what was played is still shown
+        if error.result is None:
+            raise
+        result, failures = error.result, [str(error)]
     text = result.table()
     if as_json:
         text = json.dumps([one.to_dict() for one in result], indent=1, allow_nan=False)
         if seed is None:
             print(f"Note: the seed was {result.seed}.", file=sys.stderr)
     try:
-        _deliver(text, (csv, result.to_csv), (save, result.save), (plot, result.plot))
+        files = (csv, result.to_csv), (save, result.save), (plot, result.plot)
+        _deliver(text, *files, failures=failures)
     finally:
         if stopped:
             print("Stopped: the numbers are those of the finished runs.", file=sys.stderr)

@@ -30,7 +30,7 @@ from .random import to_seed
 from .results import PolicyResult, SimulationResult
 from .scheduler import Job, run_jobs
 from .specification import Specification
-from .store import Store
+from .store import Store, StoreError
 
 DEFAULT_CHECKPOINTS = 32
 DEFAULT_RUNS = 1000
@@ -169,6 +169,9 @@ def simulate(
                 _warn_if_short(job)
         except KeyboardInterrupt:
             raise SimulationInterrupted(_result(jobs)) from None
+        except StoreError as error:
+            error.result = _result(jobs)
+            raise
     result = _result(jobs)
     assert result is not None
     return result

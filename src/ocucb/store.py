@@ -91,7 +91,12 @@ _SOUND = {
 
 
 class StoreError(RuntimeError):
-    """A store cannot be used; the message is one sentence that says why and what to do."""
+    """A store cannot be used; the message is one sentence that says why and what to do.
+
+    Where `simulate` had finished runs by then, `result` holds them.
+    """
+
+    result: SimulationResult | None = None
 
 
 @dataclass(frozen=True, eq=False)

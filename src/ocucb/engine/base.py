@@ -287,10 +287,10 @@ def skip_obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why no engine can skip ahead, or None when one may."""
     if not problem.rewards.brownian:
         return f"skip-ahead needs Gaussian rewards, but these are {problem.rewards.name}"
-    if policy.family.unplayed_index is None:
-        return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"
     if not policy.family.has_bonus and policy.family.kind == "index":
         return "skip-ahead needs an index that is the mean plus a bonus"
+    if policy.family.unplayed_index is None:
+        return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"
     if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
         return "its bonus is infinite in some rounds"
     return None

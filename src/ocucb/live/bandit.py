@@ -139,13 +139,13 @@ class Bandit:
         self._names = names
         self._positions = Positions(names)
         values = self.policy.arguments(horizon)
-        check_declarations(self.policy, horizon, len(names))
         self._ask, self._tell, self._rebuild = compile_kernels(self.policy, values)
         self._set_state(self._new_state(values, horizon, new_arms(len(names)), 0, stream))
 
     def _new_state(
         self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
     ) -> State:
+        check_declarations(self.policy, horizon, int(arms["active"].sum()))
         state = new_state(self.policy.family, values, horizon, self.sigma, arms, rounds, stream)
         self._rebuild(state)
         return state

@@ -49,7 +49,7 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
                 return math.nan
 
-        found = _not_finite(value, n, K) if family.kind == "sampling" else None
+        found = _not_a_deviation(value, n, K) if family.kind == "sampling" else None
         if found is None and family.unplayed_index is not None:
             found = _false_in_time(value, family.unplayed_index, n, K)
             if family.kind == "index":
@@ -101,13 +101,13 @@ def _exceeds(one: float, other: float) -> bool:
     return one > other + _SLACK * (abs(one) + abs(other))
 
 
-def _not_finite(value: Callable[[float, float], float], n: float, K: float) -> str | None:
-    """Say where a deviation is not finite: engines would pass over such an arm."""
+def _not_a_deviation(value: Callable[[float, float], float], n: float, K: float) -> str | None:
+    """Say where a deviation is negative or not finite: engines would not agree on such an arm."""
     for pulls in _grid(1.0, n - K):
         for t in _grid(max(K, pulls) + 1.0, n):
-            if not math.isfinite(value(pulls, t)):
+            if not 0.0 <= value(pulls, t) < math.inf:
                 return (
-                    "must be finite everywhere, but its formula gives "
+                    "must be finite and at least 0 everywhere, but its formula gives "
                     f"{value(pulls, t):g} in round {t:g} for an arm with {pulls:g} "
                     f"pull{'s' * (pulls > 1)}"
                 )
