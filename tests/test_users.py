@@ -483,6 +483,32 @@ def test_an_infinite_bonus(body, facts, monkeypatch):
         specification.play(0, 10)
 
 
+@pytest.mark.parametrize(
+    ("start", "draw"),
+    [
+        ("import numpy as np", "np.random.random()"),
+        ("from numpy import random", "random.random()"),
+        ("from numpy.random import random", "random()"),
+        ("import random", "random.random()"),
+        ("from random import random", "random()"),
+    ],
+)
+def test_random_numbers_that_no_seed_controls(start, draw):
+    space = {}
+    exec(start, space)
+    body = f"return int({draw} * pulls.size)"
+    family = formula(body, ocucb.choice_policy, space)
+    with pytest.raises(ValueError, match=r"mine must draw from ocucb\.random with its stream"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+
+
+def test_our_own_random_numbers_are_welcome_beside_numpy():
+    space = {"ocucb": ocucb, "np": np}
+    body = "return int(np.floor(ocucb.random.uniform(stream) * pulls.size))"
+    family = formula(body, ocucb.choice_policy, space)
+    assert ocucb.simulate(family, PROBLEM, 100, 3, rng=1)[0].runs == 3
+
+
 # Messages
 
 

@@ -8,7 +8,9 @@ it; functions whose meaning changes later are refused.
 
 from __future__ import annotations
 
+import dis
 import hashlib
+import random
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +24,7 @@ from numba.np.ufunc.dufunc import DUFunc
 
 from ._compile import USER_OPTIONS, inlined, mark_as_users
 
+_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _HERE = str(Path(__file__).parent)
 _KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages known by name
 
@@ -150,6 +153,7 @@ def _of_code(
     seen: list[Any],
     unknown: list[Any],
 ) -> str:
+    _refuse_foreign_randomness(code, space)
     parts = [code.co_code.hex(), ",".join(code.co_names)]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -160,6 +164,22 @@ def _of_code(
         if name in space:
             parts.append(_of_value(space[name], code, seen, unknown))
     return "(" + ";".join(parts) + ")"
+
+
+def _refuse_foreign_randomness(code: CodeType, space: dict[str, Any]) -> None:
+    """Refuse code that draws from a generator which knows neither seed nor run."""
+    loaded: Any = None
+    for step in dis.get_instructions(code):
+        if step.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")):
+            loaded = space.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            loaded = getattr(loaded, step.argval, None) if loaded is np else None
+        owner = getattr(loaded, "__self__", loaded)
+        if owner is np.random or owner is random or isinstance(owner, _GENERATORS):
+            raise ValueError(
+                f"{code.co_name} must draw from ocucb.random with its stream; no seed controls "
+                "numpy.random or random."
+            )
 
 
 def _is_known(name: str) -> bool:
