@@ -220,7 +220,7 @@ def test_what_cannot_be_skipped_runs_step_by_step():
 
     for policy, problem, words in (
         ("ocucb", coins, "needs Gaussian rewards, but these are bernoulli"),
-        ("improved-ucb", ocucb.gap(), "choice policies do not support skip-ahead"),
+        ("improved-ucb", ocucb.gap(), "no skip engine plays choice policies"),
         (silent, ocucb.gap(), "does not declare how the index of an unplayed arm changes"),
     ):
         with pytest.warns(UserWarning, match=words):
