@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, inlined, kernel_part, specialise
+from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
 from ..policies._base import Kind, Policy, PolicyFamily
@@ -96,7 +96,7 @@ class Stats(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a kernel returns: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+    """What a kernel writes: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
 
     regret: Floats
     pulls: Counts
@@ -126,7 +126,7 @@ def new_stats_with_squares(arms: int) -> Stats:
     return Stats(np.empty(arms), np.empty(arms), np.empty(arms))
 
 
-@inlined
+@kernel_part
 def squares_added(total: float, count: float, reward: float) -> float:
     """Return what a reward adds to the squared deviations of `count` rewards with sum `total`.
 
