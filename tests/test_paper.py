@@ -242,14 +242,17 @@ def test_claims_in_the_readme_are_those_of_the_kept_points():
 
 
 def test_kept_points_are_those_of_the_reproduction(tmp_path):
-    """One cheap point of every panel again; all lines and grids are complete."""
+    """One cheap point of every panel again; all lines and grids are complete.
+
+    Of policies without tables: the last bits of those are other ones with other versions of scipy.
+    """
     kept = {(one.panel, one.line, one.x): one for one in CLAIMS["kept_points"]()}
     known = panels()
     every = tasks_of(known.values(), {name: one.default_runs for name, one in known.items()}, 1)
     assert list(kept) == [(task.panel.name, task.line.label, task.x) for task in every]
     tasks = []
     for panel in known.values():
-        line = panel.lines[-1]
+        line = [one for one in panel.lines if one.at(panel.xs[0])[0].family.table is None][-1]
         cheap = min(panel.xs, key=lambda x, line=line: (line.at(x)[2], -x))
         one = replace(panel, xs=(cheap,), lines=(line,))
         tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
