@@ -193,9 +193,15 @@ def play_each_once(
 def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
     """Return the index of arm i in round t."""
     T = stats.pulls[i]
-    variance = stats.squares[i] / T if stats.squares.size > 0 else 0.0
     n, K = float(game.horizon), float(game.means.size)
-    return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
+    return index(stats.sums[i] / T, 0.0, T, t, n, K, game.sigma, values)
+
+
+def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the same for a policy that takes the variance; one function for both is slower."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), float(game.means.size)
+    return index(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, values)
 
 
 # Three ways to state an index policy, in one form; they fill the slot `index`.

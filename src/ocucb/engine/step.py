@@ -25,6 +25,7 @@ from .base import (
     Outcome,
     Stats,
     arm_index,
+    arm_index_with_variance,
     first_rounds,
     index_of,
     mark_failed,
@@ -291,7 +292,8 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         functions["unplayed_constant"] = family.unplayed_index == "constant"
         return play_samples, functions
     assert family.kind == "index", family.kind
-    functions["arm_index"] = specialise(arm_index, {"index": index_of(family)}, inline=True)
+    template = arm_index_with_variance if family.takes_variance else arm_index
+    functions["arm_index"] = specialise(template, {"index": index_of(family)}, inline=True)
     if family.takes_variance:
         functions["new_stats"] = new_stats_with_squares
     if not family.is_lazy:
