@@ -380,11 +380,33 @@ def _three(arms):
 
 
 @pytest.mark.parametrize("array", ["pulls", "sums"])
-def test_a_choice_may_not_write_into_the_engines_arrays(array):
-    family = formula(f"{array}[0] = 1e9\nreturn 0", ocucb.choice_policy)
+@pytest.mark.parametrize("write", ["[0] = 1e9", "[:] = 1e9", " += 1e9", ".fill(1e9)"])
+def test_a_choice_may_not_write_into_the_engines_arrays(array, write):
+    family = formula(f"{array}{write}\nreturn 0", ocucb.choice_policy)
     with pytest.raises(TypeError, match="it writes to a read-only array"):
         ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
     with pytest.raises(TypeError, match="read"):
+        ocucb.Bandit("abc", family, 100, sigma=1)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "sums.flat[0] = 1e9",
+        "np.ascontiguousarray(sums)[0] = 1e9",
+        "np.asfortranarray(sums)[0] = 1e9",
+        "np.fill_diagonal(sums.reshape((1, sums.size)), 1e9)",
+        "for x in np.nditer(sums): x[()] = 1e9",
+        "for x in nditer(sums): x[()] = 1e9",
+    ],
+)
+def test_ways_around_read_only_arrays_are_refused(write):
+    """numba forgets in these that an array is read-only."""
+    space = {"np": np, "nditer": np.nditer}
+    family = formula(f"{write}\nreturn 0 if sums[0] > 1e5 else 1", ocucb.choice_policy, space)
+    with pytest.raises(ValueError, match="mine must not use .*, which can write to read-only"):
+        ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
+    with pytest.raises(ValueError, match="mine must not use"):
         ocucb.Bandit("abc", family, 100, sigma=1)
 
 

@@ -158,8 +158,9 @@ def translate_numba_errors(what: str) -> Iterator[None]:
     """Say in one sentence why `what` cannot be compiled."""
     try:
         yield
-    except NumbaError as error:
-        if "readonly" in str(error):
+    except (NumbaError, AttributeError) as error:
+        # numba fails with the latter on `array += 1` where the array is read-only
+        if "readonly" in str(error) or str(error).endswith("no attribute 'args'"):
             why = "it writes to a read-only array (only memory is writable)."
         else:
             told = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -27,6 +27,8 @@ from ._compile import USER_OPTIONS, inlined, mark_as_users
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _HERE = str(Path(__file__).parent)
 _KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages known by name
+# Through these, compiled code can write to arrays that are read-only.
+_WRITERS = (np.nditer, np.ascontiguousarray, np.asfortranarray, np.fill_diagonal)
 
 
 def is_ours(function: Callable[..., Any]) -> bool:
@@ -153,7 +155,7 @@ def _of_code(
     seen: list[Any],
     unknown: list[Any],
 ) -> str:
-    _refuse_foreign_randomness(code, space)
+    _refuse_misuse(code, space)
     parts = [code.co_code.hex(), ",".join(code.co_names)]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -166,20 +168,30 @@ def _of_code(
     return "(" + ";".join(parts) + ")"
 
 
-def _refuse_foreign_randomness(code: CodeType, space: dict[str, Any]) -> None:
-    """Refuse code that draws from a generator which knows neither seed nor run."""
+def _refuse_misuse(code: CodeType, space: dict[str, Any]) -> None:
+    """Refuse foreign generators, which know neither seed nor run, and ways to read-only arrays."""
     loaded: Any = None
     for step in dis.get_instructions(code):
         if step.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")):
             loaded = space.get(step.argval)
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             loaded = getattr(loaded, step.argval, None) if loaded is np else None
+            if step.argval == "flat":
+                _refuse_writer(code, "flat")
         owner = getattr(loaded, "__self__", loaded)
         if owner is np.random or owner is random or isinstance(owner, _GENERATORS):
             raise ValueError(
                 f"{code.co_name} must draw from ocucb.random with its stream; no seed controls "
                 "numpy.random or random."
             )
+        if any(loaded is one for one in _WRITERS):
+            _refuse_writer(code, loaded.__name__)
+
+
+def _refuse_writer(code: CodeType, name: str) -> None:
+    raise ValueError(
+        f"{code.co_name} must not use {name}, which can write to read-only arrays; use a loop."
+    )
 
 
 def _is_known(name: str) -> bool:
