@@ -47,7 +47,7 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
     chosen = engine_named(engine, policy, problem, horizon)
     kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
-    game = new_game(problem, horizon, np.array([horizon]))
+    game = new_game(chosen, problem, horizon, np.array([horizon]))
 
     def play(runs: int) -> None:
         stop = np.zeros(1, dtype=np.bool_)

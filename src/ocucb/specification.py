@@ -163,7 +163,7 @@ class Specification:
 
     def _outcome(self, first: int, runs: int, stop: Flags) -> Outcome:
         """Play runs and return the outcome of each."""
-        game = new_game(self.problem, self.horizon, self.checkpoints)
+        game = new_game(self._engine, self.problem, self.horizon, self.checkpoints)
         outcome = new_outcome(runs, game)
         self._kernel(self._arguments, game, self._key, first, outcome, stop)
         return outcome

@@ -27,9 +27,11 @@ import numpy as np
 from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
+from ..importance import PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
 from ..problems import Problem
+from ..random import REWARDS, start_stream, uniform
 from ..rewards import Rewards
 
 Kernel = Callable[..., None]
@@ -68,7 +70,12 @@ class Engine:
 
 
 class Game(NamedTuple):
-    """What is played: the problem, what policies are told, and when regret is measured."""
+    """What is played: the problem, what policies are told, and when regret is measured.
+
+    `means` are zeros for an engine that sums the noise alone. Rewards are drawn with the means
+    `drawn`: in a tilted run, that of the mixture's arm is lower at first. ``mark[0]`` is the next
+    number of its pulls at which its summed reward is recorded. Kernels update both.
+    """
 
     means: Floats
     scales: Floats
@@ -76,12 +83,26 @@ class Game(NamedTuple):
     sigma: float
     horizon: int
     checkpoints: Counts
+    mixture: Mixture
+    drawn: Floats
+    mark: Floats
 
 
-def new_game(problem: Problem, horizon: int, checkpoints: Counts) -> Game:
+def new_game(
+    engine: Engine,
+    problem: Problem,
+    horizon: int,
+    checkpoints: Counts,
+    mixture: Mixture = PLAIN,
+) -> Game:
     """Return what is played."""
-    means, scales, gaps = problem.means, problem.scales, problem.gaps
-    return Game(means, scales, gaps, problem.sigma, horizon, checkpoints)
+    means = problem.means if engine.sums_rewards else np.zeros(problem.arms)
+    drawn, mark = means.copy(), np.array([math.inf])
+    means.flags.writeable = False
+    scales, gaps = problem.scales, problem.gaps
+    return Game(
+        means, scales, gaps, problem.sigma, horizon, checkpoints, mixture, drawn, mark
+    )
 
 
 class Stats(NamedTuple):
@@ -96,16 +117,25 @@ class Stats(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a kernel writes: ``regret[run, checkpoint]`` and ``pulls[run, arm]``."""
+    """What a kernel writes.
+
+    ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``component[run]`` of the mixture; and
+    ``noise[run, mark]``, the summed deviation from their mean of the first rewards of the
+    mixture's arm: as many as the mark says, or all if it has fewer.
+    """
 
     regret: Floats
     pulls: Counts
+    component: Counts
+    noise: Floats
 
 
 def new_outcome(runs: int, game: Game) -> Outcome:
     """Return room for the outcome of some runs."""
     regret = np.empty((runs, game.checkpoints.size))
-    return Outcome(regret, np.empty((runs, game.means.size), dtype=np.int64))
+    pulls = np.empty((runs, game.means.size), dtype=np.int64)
+    component = np.zeros(runs, dtype=np.int64)
+    return Outcome(regret, pulls, component, np.zeros((runs, game.mixture.marks.size)))
 
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
@@ -136,13 +166,64 @@ def squares_added(total: float, count: float, reward: float) -> float:
     return (reward - old) * (reward - (total + reward) / (count + 1.0))
 
 
+@compiled
+def start_run(
+    game: Game, key: Words, first: int, rewards: Words, outcome: Outcome, run: int
+) -> None:
+    """Start the stream of rewards, and pick the component of the mixture."""
+    start_stream(rewards, key, first + run, REWARDS)
+    mixture = game.mixture
+    if mixture.arm >= 0:
+        place = uniform(rewards)
+        component = 0
+        while component < mixture.shares.size - 1 and place >= mixture.shares[component]:
+            place -= mixture.shares[component]
+            component += 1
+        outcome.component[run] = component
+        game.drawn[mixture.arm] = game.means[mixture.arm] - mixture.shifts[component]
+        game.mark[0] = float(mixture.marks[0])
+
+
+@compiled
+def pass_mark(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
+    """Record the noise of the mixture's arm; no longer tilt it if its time is over."""
+    mixture = game.mixture
+    T = stats.pulls[mixture.arm]
+    mean = game.means[mixture.arm]
+    game.mark[0] = np.inf
+    for i in range(mixture.marks.size):
+        if mixture.marks[i] == T:
+            outcome.noise[run, i] = stats.sums[mixture.arm] - T * mean
+        elif mixture.marks[i] > T:
+            game.mark[0] = float(mixture.marks[i])
+            break
+    if mixture.lengths[outcome.component[run]] == T:
+        game.drawn[mixture.arm] = mean
+
+
 @kernel_part
-def observe(stats: Stats, arm: int, reward: float) -> None:
-    """Record a reward."""
+def look_for_mark(game: Game, stats: Stats, arm: int, outcome: Outcome, run: int) -> None:
+    """Call `pass_mark` if this arm has met a mark."""
+    if arm == game.mixture.arm and stats.pulls[arm] == game.mark[0]:
+        pass_mark(game, stats, outcome, run)
+
+
+@kernel_part
+def observe(
+    game: Game, stats: Stats, arm: int, reward: float, outcome: Outcome, run: int
+) -> None:
+    """Take note of a reward."""
     if stats.squares.size > 0:
         stats.squares[arm] += squares_added(stats.sums[arm], stats.pulls[arm], reward)
     stats.sums[arm] += reward
     stats.pulls[arm] += 1.0
+    look_for_mark(game, stats, arm, outcome, run)
+
+
+@kernel_part
+def rounds_to_mark(game: Game, arm: int, pulls: float) -> float:
+    """Return how many pulls in a row an arm may have before it meets a mark."""
+    return game.mark[0] - pulls if arm == game.mixture.arm else np.inf
 
 
 @kernel_part
@@ -153,10 +234,14 @@ def mark_failed(outcome: Outcome, run: int) -> None:
 
 
 @kernel_part
-def record_pulls(stats: Stats, outcome: Outcome, run: int) -> None:
-    """Write the final pulls of a run."""
+def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
+    """Write the final pulls of a run, and the noise at marks that were not met."""
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
+    arm, marks = game.mixture.arm, game.mixture.marks
+    for i in range(marks.size):
+        if stats.pulls[arm] < marks[i]:
+            outcome.noise[run, i] = stats.sums[arm] - stats.pulls[arm] * game.means[arm]
 
 
 @kernel_part
@@ -169,20 +254,17 @@ def pseudo_regret(game: Game, stats: Stats) -> float:
 
 
 def play_each_once(
-    game: Game, means: Floats, rewards: Words, stats: Stats, outcome: Outcome, run: int
+    game: Game, rewards: Words, stats: Stats, outcome: Outcome, run: int
 ) -> int:
-    """Play the first K rounds, one arm each; return the number of checkpoints passed.
-
-    `means` are those of the game, or zeros for an engine that sums the noise alone.
-    """
+    """Play the first K rounds, one arm each; return the number of checkpoints passed."""
     done = 0
     total = 0.0
-    for i in range(means.size):
+    for i in range(game.means.size):
         stats.sums[i] = stats.pulls[i] = 0.0
         if stats.squares.size > 0:
             stats.squares[i] = 0.0
         if i < game.horizon:
-            observe(stats, i, draw(means[i], game.scales[i], rewards))
+            observe(game, stats, i, draw(game.drawn[i], game.scales[i], rewards), outcome, run)
             total += game.gaps[i]
             if done < game.checkpoints.size and game.checkpoints[done] == i + 1:
                 outcome.regret[run, done] = total

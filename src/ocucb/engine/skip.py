@@ -61,7 +61,7 @@ from .._compile import compiled, kernel_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
-from ..random import REWARDS, normal, start_stream, uniform
+from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
@@ -70,16 +70,19 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    finish_run,
     first_rounds,
+    look_for_mark,
     mark_failed,
     never,
     new_stats,
     observe,
     play_each_once,
     pseudo_regret,
-    record_pulls,
+    rounds_to_mark,
     rule_of,
     skip_obstacle,
+    start_run,
 )
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations.
@@ -163,6 +166,7 @@ def play_leader(
     values: Any,
     game: Game,
     edge: float,
+    trend: float,
     scale: float,
     lag: float,
     lead: Lead,
@@ -178,8 +182,10 @@ def play_leader(
     ----------
     edge
         Pulls up to which `concave` holds.
-    scale, lag
-        The arm's noise, and how far its mean lies below J.
+    trend, scale
+        Mean (not 0 while the arm is tilted) and deviation of the arm's noise.
+    lag
+        How far its mean lies below J.
     """
     n, K, sigma = float(game.horizon), float(game.means.size), game.sigma
     t, T, noise, near, height = lead
@@ -198,6 +204,7 @@ def play_leader(
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
+        drift += trend
         speed = abs(drift)
         close = sqrt(LEAP) * scale + LEAP * speed  # within reach in that many steps
         left = reach
@@ -207,17 +214,17 @@ def play_leader(
                 if time < left:
                     steps = np.ceil(time)
                     swing = scale * sqrt(steps - time) * normal(rewards)
-                    noise += swing - (height + drift * time)
+                    noise += swing - (height + drift * time) + trend * steps
                     height = swing + drift * (steps - time)
                     left -= steps
                 else:
                     swing = endpoint_given_no_hit(height, drift, scale, left, rewards)
-                    noise += swing
+                    noise += swing + trend * left
                     height += swing + drift * left
                     left = 0.0
             else:
                 swing = scale * normal(rewards)
-                noise += swing
+                noise += swing + trend
                 height += swing + drift
                 left -= 1.0
             if not (height > 0.0 and left > 0.0):
@@ -307,15 +314,13 @@ def play_nonincreasing(
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
-    for i in range(arms):
-        zeros[i] = 0.0  # np.zeros would take longer to compile
+    stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(game, zeros, rewards, stats, outcome, run)
+        start_run(game, key, first, rewards, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
         index = 0.0
         if t < end:
@@ -341,23 +346,28 @@ def play_nonincreasing(
             if not is_finite(index):
                 break
             height = T * (index - rival)
+            trend, scale = game.drawn[leader], game.scales[leader]
             before = t
             if rival > -inf:
+                last = min(end - 1.0, t + rounds_to_mark(game, leader, T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
-                    values, game, edge, game.scales[leader], rival + gap, lead, end - 1.0, rewards
+                    values, game, edge, trend, scale, rival + gap, lead, last, rewards
                 )
                 index = noise / T - gap + near
-            if height > 0.0 or t == before:  # the leader plays the rest
+            if t == before or (height > 0.0 and t == end - 1.0):  # the leader plays the rest
+                if leader == game.mixture.arm:  # its weight depends on all its first rewards
+                    noise += game.drawn[leader] + scale * normal(rewards)
                 T += end - t
                 t = end
             stats.sums[leader], stats.pulls[leader] = noise, T
+            look_for_mark(game, stats, leader, outcome, run)
             replace(tree, leader, index)
             if game.checkpoints[done] <= t:
                 done = record(game, stats, leader, t, done, outcome, run)
         if not is_finite(index):
             mark_failed(outcome, run)
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 @kernel_part
@@ -456,7 +466,8 @@ def scan_rounds(
         if best != leader:
             leader = best
             turns += 1
-        observe(stats, leader, game.scales[leader] * normal(rewards))
+        reward = game.drawn[leader] + game.scales[leader] * normal(rewards)
+        observe(game, stats, leader, reward, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -483,15 +494,13 @@ def play_nondecreasing(
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
-    for i in range(arms):
-        zeros[i] = 0.0  # np.zeros would take longer to compile
+    stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(game, zeros, rewards, stats, outcome, run)
+        start_run(game, key, first, rewards, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
         leader = arms - 1
         plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
@@ -566,16 +575,20 @@ def play_nondecreasing(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
+                    last = min(valid - 1.0, t + rounds_to_mark(game, leader, T))
                     lead = Lead(t, T, noise, near, T * (index - rival))
                     t, T, noise, near, _ = play_leader(
-                        values, game, edge, scale, rival + gap, lead, valid - 1.0, rewards
-                    )
+                        values, game, edge, game.drawn[leader], scale, rival + gap, lead, last,
+                        rewards,
+                    )  # fmt: skip
                 else:
-                    noise += scale * normal(rewards)
+                    noise += game.drawn[leader] + scale * normal(rewards)
                     T += 1.0
                     t += 1.0
                     if t < until:
                         near = sigma * bonus(T, t + 1.0, n, K, *values)
+                stats.sums[leader], stats.pulls[leader] = noise, T
+                look_for_mark(game, stats, leader, outcome, run)
             if leader >= 0:
                 stats.sums[leader], stats.pulls[leader] = noise, T
                 if done < checkpoints.size and checkpoints[done] <= t:
@@ -585,7 +598,7 @@ def play_nondecreasing(
             width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
             mark_failed(outcome, run)
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 # The engine's three answers

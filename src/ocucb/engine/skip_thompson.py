@@ -65,7 +65,7 @@ from .._compile import compiled, kernel_part, specialise
 from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
-from ..random import CHOICES, REWARDS, normal, start_stream, uniform
+from ..random import CHOICES, normal, start_stream, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
@@ -74,15 +74,18 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    finish_run,
     first_rounds,
+    look_for_mark,
     mark_failed,
     new_stats,
     observe,
     play_each_once,
     pseudo_regret,
-    record_pulls,
+    rounds_to_mark,
     rule_of,
     skip_obstacle,
+    start_run,
 )
 
 # Declared here, filled in by `specialise`: the policy's formula.
@@ -265,10 +268,10 @@ def compete(
     The threshold c is the largest mean - caution * spread. Returns t, the number of checkpoints
     done and the next caution; t = -1 if no arm can be played.
     """
-    means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
+    scales, sigma, n = game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, _, active, pooled = clock
-    arms = means.size
+    arms = scales.size
     K = float(arms)
     c = -np.inf
     if arms > _FEW:
@@ -329,7 +332,8 @@ def compete(
                         best, top = i, sample
         if best < 0:
             return -1.0, done, caution
-        observe(stats, best, means[best] + scales[best] * normal(rewards))
+        reward = game.drawn[best] + scales[best] * normal(rewards)
+        observe(game, stats, best, reward, outcome, run)
         T = stats.pulls[best]
         mean[best] = stats.sums[best] / T
         spread[best] = sigma * deviation(T, t, n, K, *values)
@@ -379,10 +383,10 @@ def lead(
     An arm leads if less than `_LIMIT` of the rounds are candidates; if none does, nothing is
     played. Returns t and the number of checkpoints done.
     """
-    means, scales, sigma, n = game.means, game.scales, game.sigma, float(game.horizon)
+    scales, sigma, n = game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, level, _, _ = clock
-    arms = means.size
+    arms = scales.size
     K = float(arms)
     leader = arms - 1
     for i in range(arms - 1):
@@ -400,7 +404,7 @@ def lead(
             if not gap * gap > _SLACK * square:
                 return t, done
             slack = min(slack, max(gap - never * sqrt(square), _SLACK * square / gap))
-    drift, scale, T = means[leader], scales[leader], stats.pulls[leader]
+    drift, scale, T = game.drawn[leader], scales[leader], stats.pulls[leader]
     if not T * slack > 2.0 * scale:
         return t, done
     bound = mean[leader] - slack
@@ -421,7 +425,8 @@ def lead(
     leads = True
     while leads and t < until and not stop[0]:
         mark = float(game.checkpoints[done])
-        wait = mark - t
+        longest = min(mark - t, rounds_to_mark(game, leader, T))
+        wait = longest
         if total > 0.0:
             wait = floor(min(wait, exponential(choices) / -log1p(-total)))
         gone, depth = 0.0, -1
@@ -457,7 +462,7 @@ def lead(
         mean[leader] = bound + height / T
         spread[leader] = sigma * deviation(T, t, n, K, *values)
 
-        if height > 0.0 and t < mark:
+        if height > 0.0 and wait < longest:
             t += 1.0
             arm = name_arm(rate, groups, total, choices)
             excess = exponential(choices) / level[arm]
@@ -473,7 +478,8 @@ def lead(
                     x, bound, leader, arm, mean, spread, rate, groups, total, choices
                 )
             if wins:
-                observe(stats, arm, means[arm] + scales[arm] * one_normal(rewards))
+                reward = game.drawn[arm] + scales[arm] * one_normal(rewards)
+                observe(game, stats, arm, reward, outcome, run)
                 mean[arm] = stats.sums[arm] / stats.pulls[arm]
                 spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
                 level[arm] = (bound - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
@@ -493,7 +499,10 @@ def lead(
             done += 1
         if not height > 0.0 or idle > 4 + arms // 4:  # the bound no longer holds, or is too low
             leads = False
+        if rounds_to_mark(game, leader, T) == 0.0:  # the drift may change
+            leads = False
     stats.sums[leader] = mean[leader] * T
+    look_for_mark(game, stats, leader, outcome, run)
     return t, done
 
 
@@ -518,9 +527,9 @@ def play_thinned(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
+        start_run(game, key, first, rewards, outcome, run)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         for i in range(arms):
             posterior.mean[i] = stats.sums[i]
             posterior.spread[i] = game.sigma * deviation(1.0, K, n, K, *values)
@@ -541,7 +550,7 @@ def play_thinned(
                 )  # fmt: skip
         if t < 0.0:
             mark_failed(outcome, run)
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 # The engine's three answers

@@ -16,7 +16,7 @@ from .._compile import specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
-from ..random import CHOICES, REWARDS, largest, normal, pick, start_stream
+from ..random import CHOICES, largest, normal, pick, start_stream
 from ..rewards import Rewards
 from .base import (
     Engine,
@@ -26,8 +26,10 @@ from .base import (
     Stats,
     arm_index,
     arm_index_with_variance,
+    finish_run,
     first_rounds,
     index_of,
+    look_for_mark,
     mark_failed,
     new_stats,
     new_stats_with_squares,
@@ -36,8 +38,9 @@ from .base import (
     observe,
     play_each_once,
     pseudo_regret,
-    record_pulls,
+    rounds_to_mark,
     rule_of,
+    start_run,
 )
 
 LOOKAHEAD = 1.0 / 64.0  # length of a leap, as a share of the leader's pulls
@@ -63,9 +66,9 @@ def play_index(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
+        start_run(game, key, first, rewards, outcome, run)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         t = arms
         while done < game.checkpoints.size:
             t += 1
@@ -77,11 +80,12 @@ def play_index(
             if best < 0:
                 mark_failed(outcome, run)
                 break
-            observe(stats, best, draw(game.means[best], game.scales[best], rewards))
+            reward = draw(game.drawn[best], game.scales[best], rewards)
+            observe(game, stats, best, reward, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 def select_arm(
@@ -139,9 +143,9 @@ def play_index_lazily(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
+        start_run(game, key, first, rewards, outcome, run)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
         for i in range(arms):
             ceiling[i] = np.inf
@@ -152,16 +156,17 @@ def play_index_lazily(
         leader, rival = arms - 1, np.inf
         while done < game.checkpoints.size:
             until = float(game.checkpoints[done])
-            mean, scale = game.means[leader], game.scales[leader]
             while t < until:
                 if stop[0]:
                     return
+                mean, scale = game.drawn[leader], game.scales[leader]
                 total, T = stats.sums[leader], stats.pulls[leader]
                 last = t + 1.0
                 if leaps:
                     # The bonus is at least `least` up to round `last`, so while the mean makes up
                     # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
+                    last = min(last, t + rounds_to_mark(game, leader, T))
                     least = game.sigma * bonus(T + last - t - 1.0, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
@@ -169,22 +174,24 @@ def play_index_lazily(
                         T += 1.0
                         t += 1.0
                     stats.sums[leader], stats.pulls[leader] = total, T
+                    look_for_mark(game, stats, leader, outcome, run)
                 if t < last:
                     if not arm_index(values, game, stats, leader, t + 1.0) > rival:
                         break
-                    observe(stats, leader, draw(mean, scale, rewards))
+                    observe(game, stats, leader, draw(mean, scale, rewards), outcome, run)
                     t += 1.0
             if t < until:
                 leader, rival = select_arm(values, game, stats, ceiling, leader, t + 1.0, choices)
                 if leader < 0:
                     mark_failed(outcome, run)
                     break
-                observe(stats, leader, draw(game.means[leader], game.scales[leader], rewards))
+                reward = draw(game.drawn[leader], game.scales[leader], rewards)
+                observe(game, stats, leader, reward, outcome, run)
                 t += 1.0
             if t == until:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 def play_samples(
@@ -201,9 +208,9 @@ def play_samples(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
+        start_run(game, key, first, rewards, outcome, run)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         for i in range(arms):
             centre[i] = stats.sums[i]
             spread[i] = sigma * deviation(1.0, K + 1.0, n, K, *values)
@@ -222,7 +229,8 @@ def play_samples(
             if best < 0:
                 mark_failed(outcome, run)
                 break
-            observe(stats, best, draw(game.means[best], game.scales[best], rewards))
+            reward = draw(game.drawn[best], game.scales[best], rewards)
+            observe(game, stats, best, reward, outcome, run)
             T = stats.pulls[best]
             centre[best] = stats.sums[best] / T
             if unplayed_constant:
@@ -230,7 +238,7 @@ def play_samples(
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 def play_choices(
@@ -243,11 +251,11 @@ def play_choices(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_stream(rewards, key, first + run, REWARDS)
+        start_run(game, key, first, rewards, outcome, run)
         start_stream(choices, key, first + run, CHOICES)
         for i in range(memory.size):
             memory[i] = 0.0
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, rewards, stats, outcome, run)
         t = arms
         while done < game.checkpoints.size:
             t += 1
@@ -259,11 +267,12 @@ def play_choices(
             if best < 0 or best >= arms:
                 mark_failed(outcome, run)
                 break
-            observe(stats, best, draw(game.means[best], game.scales[best], rewards))
+            reward = draw(game.drawn[best], game.scales[best], rewards)
+            observe(game, stats, best, reward, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
-        record_pulls(stats, outcome, run)
+        finish_run(game, stats, outcome, run)
 
 
 # The engine's three answers
