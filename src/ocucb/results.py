@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,22 @@ _ROUNDS = "increasing rounds that ends with the horizon"
 _COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret", "stderr")
 
 
+class Description(NamedTuple):
+    """What was played, in plain values: as results report it and stores keep it."""
+
+    policy: str
+    label: str
+    engine: str
+    problem: str
+    means: Floats
+    noise: str
+    sigma: float
+    horizon: int
+    checkpoints: Counts
+    seed: int
+    version: str
+
+
 @dataclass(frozen=True)
 class Moments:
     """Number of runs, mean and summed squared deviation at each checkpoint, and mean pulls.
@@ -69,6 +85,14 @@ class Moments:
         return Moments(
             len(regret), mean, squares, outcome.pulls.mean(axis=0), regret[:, -1][:sample].copy()
         )
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard errors of the means; nan after a single run."""
+        if self.runs == 1:
+            return np.full(self.mean.size, np.nan)
+        errors: Floats = np.sqrt(self.squares / (self.runs - 1) / self.runs)
+        return errors
 
     @property
     def kurtosis(self) -> float:
@@ -128,34 +152,6 @@ class PolicyResult:
     pulls: Floats
     sample: Floats
     seconds: float
-
-    @classmethod
-    def of(
-        cls,
-        moments: Moments,
-        policy: str,
-        label: str,
-        engine: str,
-        horizon: int,
-        checkpoints: Counts,
-        seconds: float,
-    ) -> PolicyResult:
-        """Turn moments into means and standard errors."""
-        runs = moments.runs
-        variance = moments.squares / (runs - 1) if runs > 1 else np.full(checkpoints.size, np.nan)
-        return cls(
-            policy=policy,
-            label=label,
-            engine=engine,
-            horizon=horizon,
-            runs=runs,
-            checkpoints=checkpoints,
-            regret=moments.mean,
-            stderr=np.sqrt(variance / runs),
-            pulls=moments.pulls,
-            sample=moments.sample,
-            seconds=seconds,
-        )
 
     @property
     def mean_regret(self) -> float:
@@ -369,8 +365,8 @@ class SimulationResult:
         with replacing(path) as file:
             json.dump(document, file, allow_nan=False)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SimulationResult:
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> SimulationResult:
         """Read a file written by `save`.
 
         Raises
@@ -382,7 +378,7 @@ class SimulationResult:
         try:
             means = take_floats(document, "means")
             policies = take_list(document, "policies", None, is_object, "policies")
-            return cls(
+            return SimulationResult(
                 [_restored(one, means.size) for one in policies],
                 take(document, "problem", is_text, "text"),
                 means,
@@ -393,6 +389,33 @@ class SimulationResult:
             )
         except Damaged as error:
             raise damaged(path, error) from None
+
+
+def result_of(played: Description, moments: Moments, seconds: float) -> SimulationResult:
+    """Turn the merged blocks of one policy into a result."""
+    one = PolicyResult(
+        policy=played.policy,
+        label=played.label,
+        engine=played.engine,
+        horizon=played.horizon,
+        runs=moments.runs,
+        checkpoints=played.checkpoints,
+        regret=moments.mean,
+        stderr=moments.stderr,
+        pulls=moments.pulls,
+        sample=moments.sample,
+        seconds=seconds,
+    )
+    return _result_on(played, [one])
+
+
+def joined(results: Sequence[SimulationResult]) -> SimulationResult:
+    """Put the policies of several results, on one problem, into one result."""
+    return _result_on(results[0], [one for result in results for one in result])
+
+
+def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
+    return SimulationResult(policies, a.problem, a.means, a.noise, a.sigma, a.seed, a.version)
 
 
 def _restored(document: dict[str, Any], arms: int) -> PolicyResult:

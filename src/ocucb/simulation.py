@@ -20,14 +20,13 @@ import numpy.typing as npt
 
 from ._compile import cores, interruptible
 from ._text import to_count
-from ._version import __version__
 from .engine import choose_engine
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .problems import Problem
 from .progress import Meter
 from .random import to_seed
-from .results import PolicyResult, SimulationResult
+from .results import SimulationResult, joined
 from .scheduler import Job, run_jobs
 from .specification import Specification
 from .store import Store, StoreError
@@ -211,33 +210,8 @@ def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
     """Return the result so far, or None if no run is finished."""
-    reports = []
-    for job in jobs:
-        if job.merged is not None:
-            spec = job.specification
-            reports.append(
-                PolicyResult.of(
-                    job.merged,
-                    spec.policy.name,
-                    spec.policy.label,
-                    spec.engine,
-                    spec.horizon,
-                    spec.checkpoints,
-                    job.seconds,
-                )
-            )
-    problem, seed = jobs[0].specification.problem, jobs[0].specification.seed
-    if not reports:
-        return None
-    return SimulationResult(
-        reports,
-        problem.name,
-        problem.means,
-        problem.rewards.name,
-        problem.sigma,
-        seed,
-        __version__,
-    )
+    results = [result for job in jobs if (result := job.result) is not None]
+    return joined(results) if results else None
 
 
 def _warn_if_short(job: Job) -> None:
