@@ -40,6 +40,40 @@ app = typer.Typer(
 
 DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
 
+# Options of several commands.
+_Means = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.3")
+]
+_Instance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME:KEY=VALUE,...",
+        help="One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
+        "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
+    ),
+]
+_Horizon = Annotated[
+    str | None,
+    typer.Option(
+        "--horizon",
+        "-n",
+        metavar="N",
+        help="Rounds per run: 100000 or 1e5. "
+        "Defaults to K^3 for moss-failure and K^2 for conjecture.",
+    ),
+]
+_Workers = Annotated[str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")]
+_Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
+    ),
+]
+_Csv = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
+]
+
 
 def _fail(message: object, status: int = 2) -> typer.Exit:
     """Print a one-sentence error and return the matching exit."""
@@ -204,27 +238,9 @@ def simulate(
             "Default: ocucb, ucb and moss.",
         ),
     ] = None,
-    means: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.3")
-    ] = None,
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:KEY=VALUE,...",
-            help="One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
-            "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str | None,
-        typer.Option(
-            "--horizon",
-            "-n",
-            metavar="N",
-            help="Rounds per run: 100000 or 1e5. "
-            "Defaults to K^3 for moss-failure and K^2 for conjecture.",
-        ),
-    ] = None,
+    means: _Means = None,
+    problem: _Instance = None,
+    horizon: _Horizon = None,
     runs: Annotated[
         str | None,
         typer.Option(
@@ -263,16 +279,8 @@ def simulate(
         str | None,
         typer.Option(metavar="LIST", help="Rounds at which to measure regret: 100,1000,10000"),
     ] = None,
-    workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
-        ),
-    ] = None,
+    workers: _Workers = None,
+    dask: _Dask = None,
     store: Annotated[
         Path | None,
         typer.Option(
@@ -284,9 +292,7 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot regret over time (.png, .pdf, .svg).")
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
-    ] = None,
+    csv: _Csv = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save everything, for SimulationResult.load in Python."),
@@ -395,9 +401,7 @@ def results(
         str | None, typer.Option(metavar="TEXT", help="Only problems whose name contains this.")
     ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Only this seed.")] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
-    ] = None,
+    csv: _Csv = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Plot regret over time, one panel per problem."),
@@ -554,12 +558,8 @@ def reproduce(
     moss_constant: Annotated[
         str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author used 4.")
     ] = "2",
-    workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
-    ] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")
-    ] = None,
+    workers: _Workers = None,
+    dask: _Dask = None,
 ) -> None:
     """Redraw every figure in the paper and check the claims in its text.
 
@@ -619,20 +619,9 @@ def _holds_runs(path: Path) -> bool:
 @app.command()
 @_report_errors
 def theory(
-    means: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.1,-0.5")
-    ] = None,
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:KEY=VALUE,...",
-            help="One of the paper's instances, instead of --means, as in `ocucb simulate`.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str | None,
-        typer.Option("--horizon", "-n", metavar="N", help="Rounds: 100000 or 1e5."),
-    ] = None,
+    means: _Means = None,
+    problem: _Instance = None,
+    horizon: _Horizon = None,
     sigma: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The noise is sigma-subgaussian.")
     ] = None,
