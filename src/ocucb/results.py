@@ -327,9 +327,9 @@ class SimulationResult:
         -------
         matplotlib.figure.Figure
         """
-        from .figures import regret_over_time, write
+        from .figures import regret_panels, write
 
-        figure = regret_over_time(self)
+        figure = regret_panels([self])
         if path is not None:
             write(figure, path)
         return figure
