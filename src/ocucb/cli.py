@@ -192,7 +192,7 @@ def _main(
     pass
 
 
-def _problem(means: str | None, problem: str | None, noise: str, sigma: str | None) -> Problem:
+def _problem(means: str | None, problem: str | None, rewards: str, sigma: str | None) -> Problem:
     """Build the problem that the options describe."""
     import math
 
@@ -214,15 +214,17 @@ def _problem(means: str | None, problem: str | None, noise: str, sigma: str | No
         assert means is not None
         vector = [to_number(part, "--means") for part in means.split(",")]
         made = problems.gaussian(vector, spread)
-    if noise == "gaussian":
+    if rewards == "gaussian":
         return made
-    if noise == "bernoulli":
+    if rewards == "bernoulli":
         if sigma is not None:
             raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
         return problems.bernoulli(vector)
-    if noise == "uniform":
+    if rewards == "uniform":
         return problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
-    raise ValueError(f"unknown noise {noise!r}; choose from gaussian, bernoulli, uniform.")
+    raise ValueError(
+        f"unknown kind of reward {rewards!r}; choose from gaussian, bernoulli, uniform."
+    )
 
 
 @app.command()
@@ -265,8 +267,8 @@ def simulate(
             help="Same seed, same numbers. Default: a new one, which is printed; with --store, 0.",
         ),
     ] = None,
-    noise: Annotated[
-        str, typer.Option(metavar="KIND", help="Rewards: gaussian, bernoulli or uniform.")
+    rewards: Annotated[
+        str, typer.Option(metavar="KIND", help="Kind of reward: gaussian, bernoulli or uniform.")
     ] = "gaussian",
     sigma: Annotated[
         str | None,
@@ -309,13 +311,13 @@ def simulate(
 
     `ocucb simulate --problem uniform:K=10 --horizon 1e4 --plot regret.png`
 
-    `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --noise bernoulli -n 1e4 --json`
+    `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --rewards bernoulli -n 1e4 --json`
 
     `ocucb simulate --problem gap:K=10,gap=0.3 -n 1e5 --precision 1% --seed 1 --store results.db`
     """
     from ._text import to_count, to_share
 
-    arms = _problem(means, problem, noise, sigma)
+    arms = _problem(means, problem, rewards, sigma)
     rounds: Any = horizon
     if rounds is None:
         rounds = arms.paper_horizon

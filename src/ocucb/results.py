@@ -51,7 +51,7 @@ class Description(NamedTuple):
     engine: str
     problem: str
     means: Floats
-    noise: str
+    rewards: str
     sigma: float
     horizon: int
     checkpoints: Counts
@@ -206,7 +206,7 @@ class SimulationResult:
         The problem's name.
     means : ndarray
         The arms' expected rewards.
-    noise : str
+    rewards : str
         The kind of reward.
     sigma : float
         What the policies were told about the noise.
@@ -219,7 +219,7 @@ class SimulationResult:
     policies: list[PolicyResult]
     problem: str
     means: Floats
-    noise: str
+    rewards: str
     sigma: float
     seed: int
     version: str
@@ -262,8 +262,8 @@ class SimulationResult:
                 )
             )
         horizon = f"{self.policies[0].horizon:,}"
-        noise = f"{self.noise} rewards, sigma = {self.sigma:g}"
-        last = f"{self.problem}, {noise}, horizon {horizon}, seed {self.seed}"
+        rewards = f"{self.rewards} rewards, sigma = {self.sigma:g}"
+        last = f"{self.problem}, {rewards}, horizon {horizon}, seed {self.seed}"
         return table(rows, left=(0, 2, 6)) + "\n" + last
 
     def __repr__(self) -> str:
@@ -342,7 +342,7 @@ class SimulationResult:
             "version": self.version,
             "problem": self.problem,
             "means": self.means.tolist(),
-            "noise": self.noise,
+            "noise": self.rewards,  # the name of version 1
             "sigma": self.sigma,
             "seed": self.seed,
             "policies": [
@@ -415,7 +415,7 @@ def joined(results: Sequence[SimulationResult]) -> SimulationResult:
 
 
 def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
-    return SimulationResult(policies, a.problem, a.means, a.noise, a.sigma, a.seed, a.version)
+    return SimulationResult(policies, a.problem, a.means, a.rewards, a.sigma, a.seed, a.version)
 
 
 def _restored(document: dict[str, Any], arms: int) -> PolicyResult:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ._compile import cores, interruptible
 from ._text import to_count
+from ._types import Counts
 from .engine import choose_engine
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
@@ -180,7 +181,7 @@ def specify(
     policy: Policy,
     problem: Problem,
     horizon: int,
-    checkpoints: npt.NDArray[np.int64],
+    checkpoints: Counts,
     seed: int,
     engine: str,
 ) -> Specification:
@@ -251,7 +252,7 @@ def _precision(given: Any) -> float:
     return share
 
 
-def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
+def _checkpoints(given: Any, horizon: int) -> Counts:
     """Return the rounds to measure after, sorted, the horizon last."""
     if given is None:
         given = np.round(np.geomspace(1, horizon, DEFAULT_CHECKPOINTS))

@@ -78,7 +78,7 @@ class Specification:
             engine=self.engine,
             problem=self.problem.name,
             means=self.problem.means,
-            noise=self.problem.rewards.name,
+            rewards=self.problem.rewards.name,
             sigma=self.problem.sigma,
             horizon=self.horizon,
             checkpoints=self.checkpoints,

@@ -140,7 +140,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
-        self._waiting: list[tuple[Specification, Block]] = []
+        self._pending: list[tuple[Specification, Block]] = []
         self._committed = time.monotonic()
         self._numbers: dict[str, int] = {}
         self._checked: set[str] = set()
@@ -368,28 +368,28 @@ class Store:
 
     def add(self, specification: Specification, block: Block) -> None:
         """Add a finished block, to be committed shortly."""
-        self._waiting.append((specification, block))
+        self._pending.append((specification, block))
         self.flush_when_due()
 
     @property
     def pause(self) -> float | None:
         """Seconds until a commit is due; None if there is nothing to commit."""
-        if not self._waiting:
+        if not self._pending:
             return None
         return max(0.0, self._committed + _PAUSE - time.monotonic())
 
     def flush_when_due(self) -> None:
-        """Commit waiting blocks, unless the last commit was only just now."""
-        if self._waiting and time.monotonic() - self._committed >= _PAUSE:
+        """Commit pending blocks, unless the last commit was only just now."""
+        if self._pending and time.monotonic() - self._committed >= _PAUSE:
             self.flush()
 
     def flush(self) -> None:
-        """Commit waiting blocks."""
-        if not self._waiting:
+        """Commit pending blocks."""
+        if not self._pending:
             return
         now = time.time()
         with self._translate_errors(), self._transaction():
-            for specification, block in self._waiting:
+            for specification, block in self._pending:
                 packed, identity = _packed(block.moments), specification.identity
                 # "or replace": a replayed block replaces a damaged one.
                 self._database.execute(
@@ -404,7 +404,7 @@ class Store:
                         now,
                     ),
                 )
-        self._waiting.clear()
+        self._pending.clear()
         self._committed = time.monotonic()
         if self._removed():
             raise StoreError(self._REMOVED.format(self.path))
@@ -480,7 +480,7 @@ def together(found: list[Stored]) -> list[SimulationResult]:
     """Group simulations as `simulate` does: policies on the same problem together."""
     groups: dict[tuple[object, ...], list[Stored]] = {}
     for one in found:
-        place = (one.problem, one.noise, one.sigma, one.seed, one.result.horizon)
+        place = (one.problem, one.rewards, one.sigma, one.seed, one.result.horizon)
         groups.setdefault((*place, one.means.tobytes()), []).append(one)
     return [joined(group) for group in groups.values()]
 
@@ -495,7 +495,7 @@ def listing(found: list[Stored]) -> str:
         rows.append(
             (
                 result.label,
-                f"{one.problem} ({one.noise})",
+                f"{one.problem} ({one.rewards})",
                 f"{result.horizon:,}",
                 str(one.seed),
                 f"{result.runs:,}",
@@ -517,11 +517,11 @@ def _age(seconds: float) -> str:
 def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
     """Write the regret of simulations at their checkpoints to a CSV file."""
     rows = [
-        {**row, "noise": result.noise, "sigma": result.sigma, "seed": result.seed}
+        {**row, "rewards": result.rewards, "sigma": result.sigma, "seed": result.seed}
         for result in together(found)
         for row in result.rows()
     ]
-    write_rows(rows, path, ("noise", "sigma", "seed"))
+    write_rows(rows, path, ("rewards", "sigma", "seed"))
 
 
 def _columns(specification: Specification) -> dict[str, Any]:
