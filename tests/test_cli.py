@@ -58,7 +58,7 @@ def test_json_is_one_array_and_nothing_else():
     assert "Note: OCUCB with alpha = 1" in done.stderr
 
 
-def test_problems_noise_and_files(tmp_path):
+def test_problems_rewards_and_files(tmp_path):
     call = ["simulate", "-p", "ucb", "-r", "20", "--seed", "3", "--json"]
 
     def means(*more: str) -> dict:
@@ -69,10 +69,10 @@ def test_problems_noise_and_files(tmp_path):
     assert len(means("--problem", "uniform:K=7", "-n", "99")["mean_pulls"]) == 7
     assert means("--problem", "moss-failure:K=6")["horizon"] == 216
     assert means("--problem", "conjecture:K=6")["horizon"] == 36
-    coins = means("--means", "0.5,1/4", "--noise", "bernoulli", "-n", "200")
+    coins = means("--means", "0.5,1/4", "--rewards", "bernoulli", "-n", "200")
     problem = ocucb.bernoulli([0.5, 0.25])
     assert coins["mean_regret"] == ocucb.simulate("ucb", problem, 200, 20, rng=3)[0].mean_regret
-    even = means("--means", "0,-1", "--noise", "uniform", "--sigma", "2", "-n", "200")
+    even = means("--means", "0,-1", "--rewards", "uniform", "--sigma", "2", "-n", "200")
     problem = ocucb.uniform_rewards([0, -1], 2 * 3**0.5)
     assert even["mean_regret"] == ocucb.simulate("ucb", problem, 200, 20, rng=3)[0].mean_regret
     files = {name: tmp_path / f"out.{name}" for name in ("png", "csv", "json")}
@@ -101,9 +101,9 @@ def test_problems_noise_and_files(tmp_path):
         ("-p ucb --means 0,1 -n ten", "horizon must be a number, got 'ten'"),
         ("-p ucb --means 0,1 -n 10 --runs 0", "runs must be at least 1, got 0"),
         ("-p ucb --means 0,1 -n 10 --seed -1", "seed must be at least 0, got -1"),
-        ("-p ucb --means 0,1.5 -n 10 --noise bernoulli", "lie in [0, 1], got 1.5 for arm 2"),
-        ("-p ucb --means 0,1 -n 10 --noise pink", "unknown noise 'pink'"),
-        ("-p ucb --means 0,1 -n 10 --noise bernoulli --sigma 1", "--sigma does not apply to"),
+        ("-p ucb --means 0,1.5 -n 10 --rewards bernoulli", "lie in [0, 1], got 1.5 for arm 2"),
+        ("-p ucb --means 0,1 -n 10 --rewards pink", "unknown kind of reward 'pink'"),
+        ("-p ucb --means 0,1 -n 10 --rewards bernoulli --sigma 1", "--sigma does not apply to"),
         ("-p ucb --means 0,1 -n 10 --engine warp", "unknown engine 'warp'"),
         ("-p ucb --means 0,1", "--horizon is missing"),
         ("-p ucb -n 10", "either with --means 0,-0.3 or with --problem"),

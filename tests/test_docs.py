@@ -54,17 +54,17 @@ for line in sys.argv[1:]:
 """
 
 
+def run(program, examples, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", program, *examples],
+        cwd=folder, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", PYTHON, *blocks],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    run(PYTHON, re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -75,14 +75,7 @@ def test_shell_lines_run(page, tmp_path):
         words = shlex.split(line, comments=True)
         many = words[1] in ("simulate", "reproduce") or "--simulate" in words
         lines.append(line.partition(" #")[0] + (" --runs 20" if many else ""))
-    done = subprocess.run(
-        [sys.executable, "-c", SHELL, *lines],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    run(SHELL, lines, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,19 @@ def test_simulations_in_one_file_do_not_disturb_each_other(tmp_path, played):
         ]  # fmt: skip
 
 
+def test_contents_are_results(tmp_path):
+    """What a store holds can be saved and shown like what `simulate` returned."""
+    path = tmp_path / "results.db"
+    result = ocucb.simulate(**{**CALL, "runs": 300, "rng": 1}, store=path)
+    with Store(path) as store:
+        (one,), (bare,) = store.contents(), store.contents(samples=False)
+    result.save(tmp_path / "direct.json")
+    one.save(tmp_path / "stored.json")
+    assert (tmp_path / "direct.json").read_bytes() == (tmp_path / "stored.json").read_bytes()
+    assert one.table() == result.table()
+    assert " 300 " in repr(bare)
+
+
 def test_identity_covers_what_changes_the_numbers(monkeypatch):
     def bonus(constant):
         def mine(pulls, t, horizon, arms):
@@ -440,7 +453,7 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
     path = tmp_path / "results.db"
     with Store(path) as store:
         first, second = specification(), specification(policy=ocucb.UCB())
-        store._waiting = [(first, run_blocks(first, [(0, 64)])[0])]
+        store._pending = [(first, run_blocks(first, [(0, 64)])[0])]
         with monkeypatch.context() as change:
             change.setattr("ocucb.store._packed", lambda moments: 1 / 0)
             store._number(first)  # as if the interrupt had come after this
@@ -672,7 +685,7 @@ def test_command_line(tmp_path):
     assert len(rows) > 40
     assert not any("uniform" in row for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert rows[0].endswith(",noise,sigma,seed")
+    assert rows[0].endswith(",rewards,sigma,seed")
     assert rows[1].endswith(",gaussian,1.0,0")
     piped = subprocess.run(
         f"{sys.executable} -m ocucb results {path} --csv /dev/stdout | cat",

@@ -300,13 +300,13 @@ def test_a_wrong_constant_is_noticed(name, factor, label, tight):
 @pytest.mark.parametrize(
     ("name", "value", "label"),
     [
-        ("c6", 0.9, "lem:opt3, t = K + 1"),
-        ("c7", 0.9, "lem:opt3, t = K + 1"),
-        ("c1", 0.9, "lem:opt3 (d)"),
-        ("c2", 0.9, "lem:opt3 (d)"),
-        ("c9", 7.3, "lem:delta2"),
-        ("c10", 3.6, "lem:expect"),
-        ("c8", 2.7, "lem:expect"),
+        ("c6", 0.9, "lemma 13, t = K + 1"),
+        ("c7", 0.9, "lemma 13, t = K + 1"),
+        ("c1", 0.9, "lemma 13 (d)"),
+        ("c2", 0.9, "lemma 13 (d)"),
+        ("c9", 7.3, "lemma 5"),
+        ("c10", 3.6, "lemma 15"),
+        ("c8", 2.7, "lemma 15"),
     ],
 )
 def test_what_the_proof_needs_without_a_label(name, value, label):
@@ -381,7 +381,7 @@ def test_smallest_constants(tight, C1, C2):
 
 
 def _failing_blocks(q: float) -> float:
-    """Bound the chance that one of the dyadic blocks of lem:uniform1 and lem:uniform2 is bad.
+    """Bound the chance that one of the dyadic blocks of lemmas 9 and 10 is bad.
 
     Block k has 2^k arms; it is bad at level b if more than a share θ_b of them has β > b, which
     each has with probability at most q 2^-b; θ_1 = θ_2 = 1/2 and θ_b = 2^(-b/2) after that.
@@ -467,17 +467,17 @@ def test_mutual_definition_is_solved(proof, gap):
 @given(proofs(), wide, wide, st.floats(1, 1e6), st.floats(1, 1e3))
 def test_lemmas_of_part_0_and_technical_lemmas(proof, gap, other, T, ratio):
     close = 1 + 1e-9
-    # lem:delta
+    # lemma 4
     assert proof.delta(T) <= proof.delta(T + 1)
     assert proof.delta(T * ratio) <= proof.delta(T) * ratio * close
-    # lem:delta2
+    # lemma 5
     assert proof.delta_tilde(gap) <= proof.delta_tilde_bound(gap) * close
-    # lem:delta4 and lem:u, for any two gaps
+    # lemmas 17 and 18, for any two gaps
     small, large = sorted([gap, other])
     assert proof.delta_at(small) <= proof.delta_at(large) * (large / small) ** 2 * close
     assert proof.u_at(large) <= proof.u_at(small) * close
     assert proof.u_at(small) <= proof.u_at(large) * (large / small) ** 2 * close
-    # lem:delta3, with the term that it needs where c_6 c_9 log(2 c_10) is below 1
+    # lemma 3, with the term that it needs where c_6 c_9 log(2 c_10) is below 1
     widths, u = proof.problem.suboptimal, proof.u[proof.problem.best_arms :]
     extra = max(0.0, -math.log(proof.c6 * proof.c9 * math.log(2 * proof.c10)))
     right = proof.c9 * (1 + math.log(proof.c10) + extra) * ocucb_sum(proof.problem)
@@ -515,7 +515,7 @@ def test_lem_int_and_lem_expect(tight):
 
 
 def _lost(proof: Proof, found: theory.Constants, smallest: float) -> float:
-    """Return n E[Δ̃ 1{c_8 Δ̃ >= smallest}] over P{F}/δ̃ as lem:expect has it, by quadrature."""
+    """Return n E[Δ̃ 1{c_8 Δ̃ >= smallest}] over P{F}/δ̃ as lemma 15 has it, by quadrature."""
     lowest = smallest / found.c8
     integral = quad(
         lambda x: math.exp(x) * proof.delta_tilde_bound(math.exp(x)),
@@ -573,7 +573,7 @@ def test_condition_c4_does_the_work_of_c2():
 
 @pytest.mark.parametrize("tight", [True, False])
 def test_slack_covers_both_gaps(tight):
-    """lem:opt1 (h): the larger of s Δ_i and s Δ̃ is at least Δ_i + 2 c_4 Δ̃, for c_4 >= sqrt(2)."""
+    """Lemma 11 (h): the larger of s Δ_i and s Δ̃ is at least Δ_i + 2 c_4 Δ̃, for c_4 >= sqrt(2)."""
     for c4 in (1.4143, 2.0, 10.0):
         slack = _slack(c4, tight)
         ratio = np.geomspace(1e-4, 1e4, 801)  # Δ_i over Δ̃, 1 among them
@@ -771,7 +771,7 @@ def test_command_prints_every_bound():
     assert "H_i = inf, 204, 12" in done.stdout
     assert "     80.00  shape  OCUCB, theorem 1 (ocucb): this problem\n" in done.stdout
     assert "  276.31  limit  Lai and Robbins (consistent policies)" in done.stdout
-    assert "  equal gaps: thm:lower covers one best arm" in done.stdout
+    assert "  equal gaps: the paper's theorem 19 covers one best arm" in done.stdout
     for statement in STATEMENTS.values():
         assert f" {statement.title}" in done.stdout
 

@@ -40,6 +40,40 @@ app = typer.Typer(
 
 DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
 
+# Options of several commands.
+_Means = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.3")
+]
+_Instance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME:KEY=VALUE,...",
+        help="One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
+        "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
+    ),
+]
+_Horizon = Annotated[
+    str | None,
+    typer.Option(
+        "--horizon",
+        "-n",
+        metavar="N",
+        help="Rounds per run: 100000 or 1e5. "
+        "Defaults to K^3 for moss-failure and K^2 for conjecture.",
+    ),
+]
+_Workers = Annotated[str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")]
+_Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
+    ),
+]
+_Csv = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
+]
+
 
 def _fail(message: object, status: int = 2) -> typer.Exit:
     """Print a one-sentence error and return the matching exit."""
@@ -158,7 +192,7 @@ def _main(
     pass
 
 
-def _problem(means: str | None, problem: str | None, noise: str, sigma: str | None) -> Problem:
+def _problem(means: str | None, problem: str | None, rewards: str, sigma: str | None) -> Problem:
     """Build the problem that the options describe."""
     import math
 
@@ -180,15 +214,17 @@ def _problem(means: str | None, problem: str | None, noise: str, sigma: str | No
         assert means is not None
         vector = [to_number(part, "--means") for part in means.split(",")]
         made = problems.gaussian(vector, spread)
-    if noise == "gaussian":
+    if rewards == "gaussian":
         return made
-    if noise == "bernoulli":
+    if rewards == "bernoulli":
         if sigma is not None:
             raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
         return problems.bernoulli(vector)
-    if noise == "uniform":
+    if rewards == "uniform":
         return problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
-    raise ValueError(f"unknown noise {noise!r}; choose from gaussian, bernoulli, uniform.")
+    raise ValueError(
+        f"unknown kind of reward {rewards!r}; choose from gaussian, bernoulli, uniform."
+    )
 
 
 @app.command()
@@ -204,27 +240,9 @@ def simulate(
             "Default: ocucb, ucb and moss.",
         ),
     ] = None,
-    means: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.3")
-    ] = None,
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:KEY=VALUE,...",
-            help="One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
-            "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str | None,
-        typer.Option(
-            "--horizon",
-            "-n",
-            metavar="N",
-            help="Rounds per run: 100000 or 1e5. "
-            "Defaults to K^3 for moss-failure and K^2 for conjecture.",
-        ),
-    ] = None,
+    means: _Means = None,
+    problem: _Instance = None,
+    horizon: _Horizon = None,
     runs: Annotated[
         str | None,
         typer.Option(
@@ -249,8 +267,8 @@ def simulate(
             help="Same seed, same numbers. Default: a new one, which is printed; with --store, 0.",
         ),
     ] = None,
-    noise: Annotated[
-        str, typer.Option(metavar="KIND", help="Rewards: gaussian, bernoulli or uniform.")
+    rewards: Annotated[
+        str, typer.Option(metavar="KIND", help="Kind of reward: gaussian, bernoulli or uniform.")
     ] = "gaussian",
     sigma: Annotated[
         str | None,
@@ -263,16 +281,8 @@ def simulate(
         str | None,
         typer.Option(metavar="LIST", help="Rounds at which to measure regret: 100,1000,10000"),
     ] = None,
-    workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
-        ),
-    ] = None,
+    workers: _Workers = None,
+    dask: _Dask = None,
     store: Annotated[
         Path | None,
         typer.Option(
@@ -284,9 +294,7 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot regret over time (.png, .pdf, .svg).")
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
-    ] = None,
+    csv: _Csv = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save everything, for SimulationResult.load in Python."),
@@ -303,13 +311,13 @@ def simulate(
 
     `ocucb simulate --problem uniform:K=10 --horizon 1e4 --plot regret.png`
 
-    `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --noise bernoulli -n 1e4 --json`
+    `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --rewards bernoulli -n 1e4 --json`
 
     `ocucb simulate --problem gap:K=10,gap=0.3 -n 1e5 --precision 1% --seed 1 --store results.db`
     """
     from ._text import to_count, to_share
 
-    arms = _problem(means, problem, noise, sigma)
+    arms = _problem(means, problem, rewards, sigma)
     rounds: Any = horizon
     if rounds is None:
         rounds = arms.paper_horizon
@@ -395,9 +403,7 @@ def results(
         str | None, typer.Option(metavar="TEXT", help="Only problems whose name contains this.")
     ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Only this seed.")] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write regret at the checkpoints as CSV.")
-    ] = None,
+    csv: _Csv = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Plot regret over time, one panel per problem."),
@@ -554,12 +560,8 @@ def reproduce(
     moss_constant: Annotated[
         str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author used 4.")
     ] = "2",
-    workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads. Default: all cores.")
-    ] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster.")
-    ] = None,
+    workers: _Workers = None,
+    dask: _Dask = None,
 ) -> None:
     """Redraw every figure in the paper and check the claims in its text.
 
@@ -619,20 +621,9 @@ def _holds_runs(path: Path) -> bool:
 @app.command()
 @_report_errors
 def theory(
-    means: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.1,-0.5")
-    ] = None,
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:KEY=VALUE,...",
-            help="One of the paper's instances, instead of --means, as in `ocucb simulate`.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str | None,
-        typer.Option("--horizon", "-n", metavar="N", help="Rounds: 100000 or 1e5."),
-    ] = None,
+    means: _Means = None,
+    problem: _Instance = None,
+    horizon: _Horizon = None,
     sigma: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The noise is sigma-subgaussian.")
     ] = None,

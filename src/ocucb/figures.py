@@ -1,8 +1,8 @@
 """Pictures: what they share (canvas, line styles, error bars, files), and those of results.
 
 Drawn with matplotlib but without its windows, so they work on any machine. This module knows no
-other part of the library: what it draws is described by protocols, which `SimulationResult` and
-`Summary` satisfy.
+other part of the library: what it draws is described by a protocol, which `SimulationResult`
+satisfies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ._files import replacing
-from ._types import Counts, Flags, Floats
+from ._types import Counts, Floats
 
 Style = tuple[str, Any]  # colour and dashes
 
@@ -72,38 +72,6 @@ class Curves(Protocol):
     @property
     def seed(self) -> int: ...
     def __iter__(self) -> Iterator[Curve]: ...
-
-
-class ArmSummary(Protocol):
-    """What a live bandit knows about its arms, as a `Summary` has it."""
-
-    @property
-    def arms(self) -> Sequence[str | int]: ...
-    @property
-    def pulls(self) -> Counts: ...
-    @property
-    def open(self) -> Counts: ...
-    @property
-    def mean(self) -> Floats: ...
-    @property
-    def low(self) -> Floats: ...
-    @property
-    def high(self) -> Floats: ...
-    @property
-    def index(self) -> Floats: ...
-    @property
-    def retired(self) -> Flags: ...
-    @property
-    def level(self) -> float: ...
-    @property
-    def policy(self) -> str: ...
-    @property
-    def round(self) -> int: ...
-    @property
-    def minimize(self) -> bool: ...
-    @property
-    def next_arm(self) -> str | int | None: ...
-    def shown(self) -> list[int]: ...
 
 
 def policy_styles(policies: Iterable[str]) -> dict[str, Style]:
@@ -166,13 +134,8 @@ def draw_estimates(
     )
 
 
-def regret_over_time(result: Curves) -> Figure:
-    """Draw mean regret against rounds for every policy, with bands of two standard errors."""
-    return regret_panels([result])
-
-
 def regret_panels(results: Sequence[Curves]) -> Figure:
-    """Draw several results as `regret_over_time` does, one panel each."""
+    """Draw mean regret against rounds, with bands of two standard errors, one panel per result."""
     if not 0 < len(results) <= MOST_PANELS:
         raise ValueError(
             f"there are {len(results)} problems to draw, but a figure holds 1 to {MOST_PANELS}; "
@@ -203,46 +166,6 @@ def _draw_over_time(axes: Axes, result: Curves) -> None:
         axes.set_xlim(1, horizon)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
-
-
-def live_summary(summary: ArmSummary) -> Figure:
-    """Draw each arm's mean with its interval and index, and its share of the traffic."""
-    blue, red, grey = BLUE[0], RED[0], "#aaaaaa"
-    shown = summary.shown()
-    rows = np.arange(len(shown))
-    colors = [grey if summary.retired[i] else blue for i in shown]
-    figure = Figure(figsize=(8, 1.5 + 0.3 * len(shown)), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(5, 2))
-    left.hlines(rows, summary.low[shown], summary.high[shown], colors=colors, lw=2.5, alpha=0.6)
-    left.scatter(summary.mean[shown], rows, c=colors, s=24, zorder=3)
-    label = f"mean and {100 * summary.level:g}% interval"
-    left.plot([], [], color=blue, marker="o", markersize=5, label=label)
-    if np.isfinite(summary.index[shown]).any():
-        left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
-    # names may contain dollar signs, which do not mean mathematics here
-    left.set_yticks(rows, [_arm_label(summary, i) for i in shown], parse_math=False)
-    left.invert_yaxis()
-    left.set_xlabel("loss" if summary.minimize else "reward")
-    total = max(1, int((summary.pulls + summary.open).sum()))
-    pulls, pending = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
-    right.barh(rows, pulls, color=colors, height=0.6)
-    right.barh(rows, pending, left=pulls, color="white", edgecolor=colors, hatch="////", height=0.6)
-    right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
-    right.set_xlabel("share of traffic, %")
-    right.set_xlim(0, 100)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{summary.policy}, round {summary.round:,}", fontsize=10, x=0.02, ha="left")
-    figure.legend(loc="outside upper right", frameon=False, fontsize=8, ncols=3)
-    return figure
-
-
-def _arm_label(summary: ArmSummary, i: int) -> str:
-    name = summary.arms[i]
-    if summary.retired[i]:
-        return f"{name} (retired)"
-    return f"{name} (next)" if name == summary.next_arm else f"{name}"
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,22 @@ _ROUNDS = "increasing rounds that ends with the horizon"
 _COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret", "stderr")
 
 
+class Description(NamedTuple):
+    """What was played, in plain values: as results report it and stores keep it."""
+
+    policy: str
+    label: str
+    engine: str
+    problem: str
+    means: Floats
+    rewards: str
+    sigma: float
+    horizon: int
+    checkpoints: Counts
+    seed: int
+    version: str
+
+
 @dataclass(frozen=True)
 class Moments:
     """Number of runs, mean and summed squared deviation at each checkpoint, and mean pulls.
@@ -69,6 +85,14 @@ class Moments:
         return Moments(
             len(regret), mean, squares, outcome.pulls.mean(axis=0), regret[:, -1][:sample].copy()
         )
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard errors of the means; nan after a single run."""
+        if self.runs == 1:
+            return np.full(self.mean.size, np.nan)
+        errors: Floats = np.sqrt(self.squares / (self.runs - 1) / self.runs)
+        return errors
 
     @property
     def kurtosis(self) -> float:
@@ -129,34 +153,6 @@ class PolicyResult:
     sample: Floats
     seconds: float
 
-    @classmethod
-    def of(
-        cls,
-        moments: Moments,
-        policy: str,
-        label: str,
-        engine: str,
-        horizon: int,
-        checkpoints: Counts,
-        seconds: float,
-    ) -> PolicyResult:
-        """Turn moments into means and standard errors."""
-        runs = moments.runs
-        variance = moments.squares / (runs - 1) if runs > 1 else np.full(checkpoints.size, np.nan)
-        return cls(
-            policy=policy,
-            label=label,
-            engine=engine,
-            horizon=horizon,
-            runs=runs,
-            checkpoints=checkpoints,
-            regret=moments.mean,
-            stderr=np.sqrt(variance / runs),
-            pulls=moments.pulls,
-            sample=moments.sample,
-            seconds=seconds,
-        )
-
     @property
     def mean_regret(self) -> float:
         """Mean pseudo-regret at the horizon."""
@@ -210,7 +206,7 @@ class SimulationResult:
         The problem's name.
     means : ndarray
         The arms' expected rewards.
-    noise : str
+    rewards : str
         The kind of reward.
     sigma : float
         What the policies were told about the noise.
@@ -223,7 +219,7 @@ class SimulationResult:
     policies: list[PolicyResult]
     problem: str
     means: Floats
-    noise: str
+    rewards: str
     sigma: float
     seed: int
     version: str
@@ -266,8 +262,8 @@ class SimulationResult:
                 )
             )
         horizon = f"{self.policies[0].horizon:,}"
-        noise = f"{self.noise} rewards, sigma = {self.sigma:g}"
-        last = f"{self.problem}, {noise}, horizon {horizon}, seed {self.seed}"
+        rewards = f"{self.rewards} rewards, sigma = {self.sigma:g}"
+        last = f"{self.problem}, {rewards}, horizon {horizon}, seed {self.seed}"
         return table(rows, left=(0, 2, 6)) + "\n" + last
 
     def __repr__(self) -> str:
@@ -331,9 +327,9 @@ class SimulationResult:
         -------
         matplotlib.figure.Figure
         """
-        from .figures import regret_over_time, write
+        from .figures import regret_panels, write
 
-        figure = regret_over_time(self)
+        figure = regret_panels([self])
         if path is not None:
             write(figure, path)
         return figure
@@ -346,7 +342,7 @@ class SimulationResult:
             "version": self.version,
             "problem": self.problem,
             "means": self.means.tolist(),
-            "noise": self.noise,
+            "noise": self.rewards,  # the name of version 1
             "sigma": self.sigma,
             "seed": self.seed,
             "policies": [
@@ -369,8 +365,8 @@ class SimulationResult:
         with replacing(path) as file:
             json.dump(document, file, allow_nan=False)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SimulationResult:
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> SimulationResult:
         """Read a file written by `save`.
 
         Raises
@@ -382,7 +378,7 @@ class SimulationResult:
         try:
             means = take_floats(document, "means")
             policies = take_list(document, "policies", None, is_object, "policies")
-            return cls(
+            return SimulationResult(
                 [_restored(one, means.size) for one in policies],
                 take(document, "problem", is_text, "text"),
                 means,
@@ -393,6 +389,33 @@ class SimulationResult:
             )
         except Damaged as error:
             raise damaged(path, error) from None
+
+
+def result_of(played: Description, moments: Moments, seconds: float) -> SimulationResult:
+    """Turn the merged blocks of one policy into a result."""
+    one = PolicyResult(
+        policy=played.policy,
+        label=played.label,
+        engine=played.engine,
+        horizon=played.horizon,
+        runs=moments.runs,
+        checkpoints=played.checkpoints,
+        regret=moments.mean,
+        stderr=moments.stderr,
+        pulls=moments.pulls,
+        sample=moments.sample,
+        seconds=seconds,
+    )
+    return _result_on(played, [one])
+
+
+def joined(results: Sequence[SimulationResult]) -> SimulationResult:
+    """Put the policies of several results, on one problem, into one result."""
+    return _result_on(results[0], [one for result in results for one in result])
+
+
+def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
+    return SimulationResult(policies, a.problem, a.means, a.rewards, a.sigma, a.seed, a.version)
 
 
 def _restored(document: dict[str, Any], arms: int) -> PolicyResult:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._types import Flags
-from .results import Moments
+from .results import Moments, SimulationResult, result_of
 from .specification import Block, Spans, Specification, run_blocks, run_blocks_remotely
 from .store import Store
 
@@ -72,8 +72,7 @@ class Job:
         """Two standard errors of the mean regret at the horizon."""
         if self.merged is None or self.merged.runs < 2:
             return math.inf
-        runs = self.merged.runs
-        return 2.0 * math.sqrt(float(self.merged.squares[-1]) / (runs - 1) / runs)
+        return 2.0 * float(self.merged.stderr[-1])
 
     @property
     def seconds_a_run(self) -> float:
@@ -85,6 +84,13 @@ class Job:
         moments = block.moments
         self.merged = moments if self.merged is None else self.merged.merged(moments)
         self.seconds += block.seconds
+
+    @property
+    def result(self) -> SimulationResult | None:
+        """The result so far, or None if no block is finished."""
+        if self.merged is None:
+            return None
+        return result_of(self.specification.description, self.merged, self.seconds)
 
     def runs_needed(self) -> tuple[float, float]:
         """Return a range for the number of runs that the precision will take.

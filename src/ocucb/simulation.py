@@ -20,14 +20,14 @@ import numpy.typing as npt
 
 from ._compile import cores, interruptible
 from ._text import to_count
-from ._version import __version__
+from ._types import Counts
 from .engine import choose_engine
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .problems import Problem
 from .progress import Meter
 from .random import to_seed
-from .results import PolicyResult, SimulationResult
+from .results import SimulationResult, joined
 from .scheduler import Job, run_jobs
 from .specification import Specification
 from .store import Store, StoreError
@@ -181,7 +181,7 @@ def specify(
     policy: Policy,
     problem: Problem,
     horizon: int,
-    checkpoints: npt.NDArray[np.int64],
+    checkpoints: Counts,
     seed: int,
     engine: str,
 ) -> Specification:
@@ -211,33 +211,8 @@ def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
     """Return the result so far, or None if no run is finished."""
-    reports = []
-    for job in jobs:
-        if job.merged is not None:
-            spec = job.specification
-            reports.append(
-                PolicyResult.of(
-                    job.merged,
-                    spec.policy.name,
-                    spec.policy.label,
-                    spec.engine,
-                    spec.horizon,
-                    spec.checkpoints,
-                    job.seconds,
-                )
-            )
-    problem, seed = jobs[0].specification.problem, jobs[0].specification.seed
-    if not reports:
-        return None
-    return SimulationResult(
-        reports,
-        problem.name,
-        problem.means,
-        problem.rewards.name,
-        problem.sigma,
-        seed,
-        __version__,
-    )
+    results = [result for job in jobs if (result := job.result) is not None]
+    return joined(results) if results else None
 
 
 def _warn_if_short(job: Job) -> None:
@@ -277,7 +252,7 @@ def _precision(given: Any) -> float:
     return share
 
 
-def _checkpoints(given: Any, horizon: int) -> npt.NDArray[np.int64]:
+def _checkpoints(given: Any, horizon: int) -> Counts:
     """Return the rounds to measure after, sorted, the horizon last."""
     if given is None:
         given = np.round(np.geomspace(1, horizon, DEFAULT_CHECKPOINTS))

@@ -37,7 +37,7 @@ from .engine import (
 from .policies import Policy
 from .problems import Problem
 from .random import stream_key
-from .results import SAMPLE_SIZE, Moments
+from .results import SAMPLE_SIZE, Description, Moments
 
 _SMALLEST = 64  # runs in the first blocks
 
@@ -68,6 +68,23 @@ class Specification:
     def __reduce__(self) -> tuple[Any, ...]:
         mine = (self.policy, self.problem, self.horizon, self.checkpoints, self.seed, self.engine)
         return Specification, mine
+
+    @property
+    def description(self) -> Description:
+        """What is played, in plain values."""
+        return Description(
+            policy=self.policy.name,
+            label=self.policy.label,
+            engine=self.engine,
+            problem=self.problem.name,
+            means=self.problem.means,
+            rewards=self.problem.rewards.name,
+            sigma=self.problem.sigma,
+            horizon=self.horizon,
+            checkpoints=self.checkpoints,
+            seed=self.seed,
+            version=__version__,
+        )
 
     @cached_property
     def _facts(self) -> tuple[object, ...]:

@@ -17,17 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ._text import table
-from ._types import Floats
-from ._version import __version__
 from .results import (
     SAMPLE_SIZE,
+    Description,
     Moments,
     PolicyResult,
     SimulationResult,
+    joined,
+    result_of,
     with_half_width,
     write_rows,
 )
@@ -100,17 +102,18 @@ class StoreError(RuntimeError):
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """One simulation in a store: its result so far, and when its last block was finished."""
+class Stored(SimulationResult):
+    """One policy in a store: its result so far, and when its last block was finished."""
 
-    result: PolicyResult
-    problem: str
-    means: Floats
-    noise: str
-    sigma: float
-    seed: int
-    version: str
     finished: float
+
+    @property
+    def result(self) -> PolicyResult:
+        """The policy's result."""
+        return self.policies[0]
+
+    def __repr__(self) -> str:
+        return listing([self])
 
 
 class Store:
@@ -137,7 +140,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
-        self._waiting: list[tuple[Specification, Block]] = []
+        self._pending: list[tuple[Specification, Block]] = []
         self._committed = time.monotonic()
         self._numbers: dict[str, int] = {}
         self._checked: set[str] = set()
@@ -333,24 +336,17 @@ class Store:
 
     def _check_simulation(self, specification: Specification) -> None:
         """Check that what is stored about a simulation, if anything, matches its identity."""
-        identity, problem = specification.identity, specification.problem
-        if identity in self._checked:
+        if specification.identity in self._checked:
             return
         row = self._database.execute(
-            "select means = ? and sigma = ? and horizon = ? and checkpoints = ? and seed = ? "
-            "from simulations where identity = ?",
-            (
-                problem.means.astype("<f8").tobytes(),
-                problem.sigma,
-                specification.horizon,
-                specification.checkpoints.astype("<i8").tobytes(),
-                str(specification.seed),
-                identity,
-            ),
+            "select means = :means and sigma = :sigma and horizon = :horizon and "
+            "checkpoints = :checkpoints and seed = :seed from simulations where "
+            "identity = :identity",
+            _columns(specification),
         ).fetchone()
         if row is not None and not row[0]:
             raise ValueError(f"{specification.policy.label} does not match its identity")
-        self._checked.add(identity)
+        self._checked.add(specification.identity)
 
     def runs(self, specification: Specification) -> int:
         """Return the number of stored runs of a simulation, without checking the blocks."""
@@ -372,28 +368,28 @@ class Store:
 
     def add(self, specification: Specification, block: Block) -> None:
         """Add a finished block, to be committed shortly."""
-        self._waiting.append((specification, block))
+        self._pending.append((specification, block))
         self.flush_when_due()
 
     @property
     def pause(self) -> float | None:
         """Seconds until a commit is due; None if there is nothing to commit."""
-        if not self._waiting:
+        if not self._pending:
             return None
         return max(0.0, self._committed + _PAUSE - time.monotonic())
 
     def flush_when_due(self) -> None:
-        """Commit waiting blocks, unless the last commit was only just now."""
-        if self._waiting and time.monotonic() - self._committed >= _PAUSE:
+        """Commit pending blocks, unless the last commit was only just now."""
+        if self._pending and time.monotonic() - self._committed >= _PAUSE:
             self.flush()
 
     def flush(self) -> None:
-        """Commit waiting blocks."""
-        if not self._waiting:
+        """Commit pending blocks."""
+        if not self._pending:
             return
         now = time.time()
         with self._translate_errors(), self._transaction():
-            for specification, block in self._waiting:
+            for specification, block in self._pending:
                 packed, identity = _packed(block.moments), specification.identity
                 # "or replace": a replayed block replaces a damaged one.
                 self._database.execute(
@@ -408,7 +404,7 @@ class Store:
                         now,
                     ),
                 )
-        self._waiting.clear()
+        self._pending.clear()
         self._committed = time.monotonic()
         if self._removed():
             raise StoreError(self._REMOVED.format(self.path))
@@ -417,29 +413,14 @@ class Store:
         """Return the row id of a simulation, inserting the row if necessary."""
         identity = specification.identity
         if identity not in self._numbers:
-            problem = specification.problem
+            row = _columns(specification)
             self._database.execute(
-                "insert or ignore into simulations values "
-                "(null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    identity,
-                    specification.policy.name,
-                    specification.policy.label,
-                    specification.engine,
-                    problem.name,
-                    problem.means.astype("<f8").tobytes(),
-                    problem.rewards.name,
-                    problem.sigma,
-                    specification.horizon,
-                    specification.checkpoints.astype("<i8").tobytes(),
-                    str(specification.seed),
-                    __version__,
-                ),
+                f"insert or ignore into simulations values (null{', ?' * len(row)})",
+                tuple(row.values()),
             )
-            row = self._database.execute(
+            self._numbers[identity] = self._database.execute(
                 "select id from simulations where identity = ?", (identity,)
-            ).fetchone()
-            self._numbers[identity] = row[0]
+            ).fetchone()[0]
         return self._numbers[identity]
 
     def contents(self, samples: bool = True) -> list[Stored]:
@@ -453,34 +434,15 @@ class Store:
             Keep the regrets of single runs, for quantiles: half a megabyte per simulation.
         """
         with self._reading():
-            simulations = self._database.execute(
-                "select id, identity, policy, label, engine, problem, means, noise, sigma, "
-                "horizon, checkpoints, seed, version from simulations order by id"
-            ).fetchall()
+            simulations = self._database.execute("select * from simulations order by id").fetchall()
             found = (self._stored(samples, *row) for row in simulations)
             return [one for one in found if one is not None]
 
-    def _stored(
-        self,
-        samples: bool,
-        number: int,
-        identity: str,
-        policy: str,
-        label: str,
-        engine: str,
-        problem: str,
-        means: bytes,
-        noise: str,
-        sigma: float,
-        horizon: int,
-        checkpoints: bytes,
-        seed: str,
-        version: str,
-    ) -> Stored | None:
-        rounds = np.frombuffer(checkpoints, dtype="<i8").astype(np.int64)
-        expected = np.frombuffer(means, dtype="<f8").astype(np.float64)
-        if rounds[-1:].tolist() != [horizon] or (np.diff(rounds, prepend=0) <= 0).any():
-            raise ValueError(f"the checkpoints of {label} do not end with its horizon")
+    def _stored(self, samples: bool, number: int, identity: str, *columns: Any) -> Stored | None:
+        played = _described(columns)
+        rounds = played.checkpoints
+        if rounds[-1:].tolist() != [played.horizon] or (np.diff(rounds, prepend=0) <= 0).any():
+            raise ValueError(f"the checkpoints of {played.label} do not end with its horizon")
         blocks = self._database.execute(
             "select first, runs, moments, checksum, seconds, finished from blocks "
             "where simulation = ? order by first, runs desc",
@@ -493,7 +455,7 @@ class Store:
             there = max(there, first + runs)
             if first != due:
                 continue  # a shorter version of a block that we have, or one after a gap
-            sizes = rounds.size, expected.size
+            sizes = rounds.size, played.means.size
             moments = _unpacked(packed, checksum, identity, first, runs, *sizes)
             if moments is None:
                 damaged = True
@@ -504,36 +466,23 @@ class Store:
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
         if damaged:
             warnings.warn(
-                f"{self.path}: a block of {label} on {problem} is damaged, so {due:,} of its "
-                f"{there:,} runs are shown; simulate again to restore the rest.",
+                f"{self.path}: a block of {played.label} on {played.problem} is damaged, so "
+                f"{due:,} of its {there:,} runs are shown; simulate again to restore the rest.",
                 stacklevel=2,
             )
         if not chain:
             return None
-        result = PolicyResult.of(
-            reduce(Moments.merged, chain), policy, label, engine, horizon, rounds, spent
-        )
-        return Stored(result, problem, expected, noise, sigma, int(seed), version, newest)
+        result = result_of(played, reduce(Moments.merged, chain), spent)
+        return Stored(**vars(result), finished=newest)
 
 
 def together(found: list[Stored]) -> list[SimulationResult]:
     """Group simulations as `simulate` does: policies on the same problem together."""
     groups: dict[tuple[object, ...], list[Stored]] = {}
     for one in found:
-        place = (one.problem, one.noise, one.sigma, one.seed, one.result.horizon)
+        place = (one.problem, one.rewards, one.sigma, one.seed, one.result.horizon)
         groups.setdefault((*place, one.means.tobytes()), []).append(one)
-    return [
-        SimulationResult(
-            [one.result for one in group],
-            group[0].problem,
-            group[0].means,
-            group[0].noise,
-            group[0].sigma,
-            group[0].seed,
-            group[0].version,
-        )
-        for group in groups.values()
-    ]
+    return [joined(group) for group in groups.values()]
 
 
 def listing(found: list[Stored]) -> str:
@@ -546,7 +495,7 @@ def listing(found: list[Stored]) -> str:
         rows.append(
             (
                 result.label,
-                f"{one.problem} ({one.noise})",
+                f"{one.problem} ({one.rewards})",
                 f"{result.horizon:,}",
                 str(one.seed),
                 f"{result.runs:,}",
@@ -568,11 +517,33 @@ def _age(seconds: float) -> str:
 def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
     """Write the regret of simulations at their checkpoints to a CSV file."""
     rows = [
-        {**row, "noise": result.noise, "sigma": result.sigma, "seed": result.seed}
+        {**row, "rewards": result.rewards, "sigma": result.sigma, "seed": result.seed}
         for result in together(found)
         for row in result.rows()
     ]
-    write_rows(rows, path, ("noise", "sigma", "seed"))
+    write_rows(rows, path, ("rewards", "sigma", "seed"))
+
+
+def _columns(specification: Specification) -> dict[str, Any]:
+    """Return the row of a simulation, without its id, in the order of the table."""
+    played = specification.description
+    return {
+        "identity": specification.identity,
+        **played._asdict(),
+        "means": played.means.astype("<f8").tobytes(),
+        "checkpoints": played.checkpoints.astype("<i8").tobytes(),
+        "seed": str(played.seed),
+    }
+
+
+def _described(columns: tuple[Any, ...]) -> Description:
+    """Return what was played, from the columns after the identity."""
+    row = Description(*columns)
+    return row._replace(
+        means=np.frombuffer(row.means, dtype="<f8").astype(np.float64),
+        checkpoints=np.frombuffer(row.checkpoints, dtype="<i8").astype(np.int64),
+        seed=int(row.seed),
+    )
 
 
 def _packed(moments: Moments) -> bytes:

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import table
-from .._types import Floats
+from .._types import Counts, Flags, Floats
 from ..policies import Policy
 from .decision import State
 from .names import Arm
@@ -88,14 +87,14 @@ class Summary:
     """
 
     arms: list[Arm]
-    pulls: npt.NDArray[np.int64]
-    open: npt.NDArray[np.int64]
+    pulls: Counts
+    open: Counts
     mean: Floats
     low: Floats
     high: Floats
     index: Floats
     share: Floats
-    retired: npt.NDArray[np.bool_]
+    retired: Flags
     level: float
     policy: str
     round: int
@@ -181,12 +180,57 @@ class Summary:
         -------
         matplotlib.figure.Figure
         """
-        from ..figures import live_summary, write
+        from ..figures import write
 
-        figure = live_summary(self)
+        figure = _drawn(self)
         if path is not None:
             write(figure, path)
         return figure
+
+
+def _drawn(summary: Summary) -> matplotlib.figure.Figure:
+    """Draw each arm's mean with its interval and index, and its share of the traffic."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from ..figures import BLUE, RED
+
+    blue, red, grey = BLUE[0], RED[0], "#aaaaaa"
+    shown = summary.shown()
+    rows = np.arange(len(shown))
+    colors = [grey if summary.retired[i] else blue for i in shown]
+    figure = Figure(figsize=(8, 1.5 + 0.3 * len(shown)), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(5, 2))
+    left.hlines(rows, summary.low[shown], summary.high[shown], colors=colors, lw=2.5, alpha=0.6)
+    left.scatter(summary.mean[shown], rows, c=colors, s=24, zorder=3)
+    label = f"mean and {100 * summary.level:g}% interval"
+    left.plot([], [], color=blue, marker="o", markersize=5, label=label)
+    if np.isfinite(summary.index[shown]).any():
+        left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
+    # names may contain dollar signs, which do not mean mathematics here
+    left.set_yticks(rows, [_arm_label(summary, i) for i in shown], parse_math=False)
+    left.invert_yaxis()
+    left.set_xlabel("loss" if summary.minimize else "reward")
+    total = max(1, int((summary.pulls + summary.open).sum()))
+    pulls, pending = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
+    right.barh(rows, pulls, color=colors, height=0.6)
+    right.barh(rows, pending, left=pulls, color="white", edgecolor=colors, hatch="////", height=0.6)
+    right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
+    right.set_xlabel("share of traffic, %")
+    right.set_xlim(0, 100)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{summary.policy}, round {summary.round:,}", fontsize=10, x=0.02, ha="left")
+    figure.legend(loc="outside upper right", frameon=False, fontsize=8, ncols=3)
+    return figure
+
+
+def _arm_label(summary: Summary, i: int) -> str:
+    name = summary.arms[i]
+    if summary.retired[i]:
+        return f"{name} (retired)"
+    return f"{name} (next)" if name == summary.next_arm else f"{name}"
 
 
 def summarize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine import choose_engine
-from ..results import QUANTILES, PolicyResult
+from ..results import QUANTILES
 from ..scheduler import Job, Watch, run_jobs
 from ..specification import Block, Specification
 from ..store import Store
@@ -168,17 +168,10 @@ def measure(tasks: Sequence[Task], context: RunContext) -> Iterator[Point]:
 
 
 def _point(task: Task, job: Job) -> Point:
+    found, spec = job.result, job.specification
     assert job.merged is not None
-    spec = job.specification
-    result = PolicyResult.of(
-        job.merged,
-        spec.policy.name,
-        spec.policy.label,
-        spec.engine,
-        spec.horizon,
-        spec.checkpoints,
-        job.seconds,
-    )
+    assert found is not None
+    result = found[0]
     error = float(result.stderr[-1])
     deviation = error * math.sqrt(result.runs)
     worst = spec.horizon * float(spec.problem.gaps.max())
@@ -187,7 +180,7 @@ def _point(task: Task, job: Job) -> Point:
         line=task.line.label,
         x=task.x,
         policy=result.policy,
-        problem=spec.problem.name,
+        problem=found.problem,
         engine=result.engine,
         horizon=result.horizon,
         runs=result.runs,
@@ -196,7 +189,7 @@ def _point(task: Task, job: Job) -> Point:
         deviation=deviation,
         deviation_error=_deviation_error(deviation, job.merged.kurtosis, worst, result.runs),
         quantiles=tuple(map(float, result.quantile(QUANTILES))),
-        seconds=job.seconds,
+        seconds=result.seconds,
     )
 
 

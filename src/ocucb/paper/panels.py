@@ -63,13 +63,13 @@ class Panel:
 InstanceAt = Callable[[float], tuple[Problem, int]]
 
 
-def _same_problem(policies: Iterable[Policy], instance_at: InstanceAt) -> list[Line]:
+def _same_problem(policies: Iterable[Policy], instance_at: InstanceAt) -> tuple[Line, ...]:
     """Return a line for each policy; `instance_at` gives the problem and horizon at each x."""
 
     def line(policy: Policy) -> Line:
         return Line(policy.label, lambda x: (policy, *instance_at(x)))
 
-    return [line(policy) for policy in policies]
+    return tuple(line(policy) for policy in policies)
 
 
 def _same_policy(make: Callable[[float], Policy]) -> tuple[Line, ...]:
@@ -92,10 +92,6 @@ def _ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
         return OCUCB(alpha=alpha, psi=psi)
 
 
-def _gap_varies(K: int) -> InstanceAt:
-    return lambda x: (gap(K, x), 10_000)
-
-
 def _horizon_varies(problem: Problem) -> InstanceAt:
     return lambda x: (problem, int(x))
 
@@ -110,29 +106,18 @@ _HORIZONS = (*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, 
 _ARMS = (5, 10, 50, 100, 150, 200, 400, 600, 800, 1000, 1500, 2000, 2500)
 
 
-def _comparison_by_gap(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
+def _by_gap(
+    name: str, K: int, last: float, policies: Iterable[Policy], full_runs: int, default_runs: int
+) -> Panel:
     return Panel(
         name,
         f"$n = 10^4$, $K = {K}$, $\\Delta$ varies",
         r"$\Delta$",
-        _multiples(0.01, 1.0),
-        tuple(_same_problem((*_RIVALS, Gittins()), _gap_varies(K))),
+        _multiples(0.01, last),
+        _same_problem(policies, lambda x: (gap(K, x), 10_000)),
         full_runs,
         default_runs,
-        right=1.0,
-    )
-
-
-def _sensitivity_by_gap(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
-    return Panel(
-        name,
-        f"$n = 10^4$, $K = {K}$, $\\Delta$ varies",
-        r"$\Delta$",
-        _multiples(0.01, 2.0),
-        tuple(_same_problem(_ALPHAS, _gap_varies(K))),
-        full_runs,
-        default_runs,
-        right=2.0,
+        right=last,
     )
 
 
@@ -144,7 +129,7 @@ def _sensitivity_by_horizon(
         f"$\\Delta = 2/10$, $K = {K}$, $n$ varies",
         "$n$",
         tuple(range(5000, 100_001, 5000)),
-        tuple(_same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2)))),
+        _same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2))),
         full_runs,
         default_runs,
         left=5000,
@@ -153,27 +138,20 @@ def _sensitivity_by_horizon(
     )
 
 
-def _comparison_by_horizon(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
-    # The paper omits Gittins here: these horizons were too long for it.
+def _by_horizon(
+    name: str,
+    title: str,
+    problem: Problem,
+    policies: Iterable[Policy],
+    full_runs: int,
+    default_runs: int,
+) -> Panel:
     return Panel(
         name,
-        f"$\\Delta = 3/10$, $K = {K}$, $n$ varies",
+        f"{title}, $K = {problem.arms}$, $n$ varies",
         "$n$",
         _HORIZONS,
-        tuple(_same_problem((*_RIVALS, Gittins()), _horizon_varies(gap(K, 0.3)))),
-        full_runs,
-        default_runs,
-        right=100_000,
-    )
-
-
-def _uniform_by_horizon(name: str, K: int, full_runs: int, default_runs: int) -> Panel:
-    return Panel(
-        name,
-        f"$\\mu_i = -(i - 1) / K$, $K = {K}$, $n$ varies",
-        "$n$",
-        _HORIZONS,
-        tuple(_same_problem(_RIVALS, _horizon_varies(uniform_arms(K)))),
+        _same_problem(policies, _horizon_varies(problem)),
         full_runs,
         default_runs,
         right=100_000,
@@ -188,32 +166,33 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
     moss_constant : float
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
     """
+    all_policies = (*_RIVALS, Gittins())
+    uniform = r"$\mu_i = -(i - 1) / K$"
     every = (
-        _comparison_by_gap("exp1", 2, 120_000, 2048),
-        _comparison_by_gap("exp2", 10, 30_000, 512),
-        _sensitivity_by_gap("exp4", 2, 230_000, 1024),
-        _sensitivity_by_gap("exp5", 10, 120_000, 512),
+        _by_gap("exp1", 2, 1.0, all_policies, 120_000, 2048),
+        _by_gap("exp2", 10, 1.0, all_policies, 30_000, 512),
+        _by_gap("exp4", 2, 2.0, _ALPHAS, 230_000, 1024),
+        _by_gap("exp5", 10, 2.0, _ALPHAS, 120_000, 512),
         _sensitivity_by_horizon("exp6", 2, 150.0, 500_000, 4096),
         _sensitivity_by_horizon("exp7", 10, 800.0, 280_000, 2048),
-        _comparison_by_horizon("exp8", 2, 2_000_000, 4096),
-        _comparison_by_horizon("exp9", 10, 48_000, 1024),
+        # The paper omits Gittins in these two: their horizons were too long for it.
+        _by_horizon("exp8", r"$\Delta = 3/10$", gap(2, 0.3), all_policies, 2_000_000, 4096),
+        _by_horizon("exp9", r"$\Delta = 3/10$", gap(10, 0.3), all_policies, 48_000, 1024),
         Panel(
             "exp10",
             "$n = K^3$, $K$ varies",
             "$K$",
             _ARMS,
-            tuple(
-                _same_problem(
-                    (OCUCB(), MOSS(constant=moss_constant)),
-                    lambda x: (moss_failure(int(x)), int(x) ** 3),
-                )
+            _same_problem(
+                (OCUCB(), MOSS(constant=moss_constant)),
+                lambda x: (moss_failure(int(x)), int(x) ** 3),
             ),
             600,
             192,
             right=2550,
         ),
-        _uniform_by_horizon("exp11", 10, 43_000, 1024),
-        _uniform_by_horizon("exp12", 100, 7_200, 128),
+        _by_horizon("exp11", uniform, uniform_arms(10), _RIVALS, 43_000, 1024),
+        _by_horizon("exp12", uniform, uniform_arms(100), _RIVALS, 7_200, 128),
         Panel(
             "psi",
             r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies",

@@ -24,12 +24,12 @@ import numpy as np
 from .._types import Floats
 
 # Conditions (C3) and (C4) of the failure event, and its probability as a multiple of δ̃_Δ.
-# The paper: 67 in lem:uniform2, 1 + 24 + 13 from lem:beta_one, lem:uniform1 and lem:uniform2.
+# The paper: 67 in lemma 10, 1 + 24 + 13 from lemmas 7, 9 and 10.
 # Tight: dyadic blocks with thresholds 1/2, 1/2, 2^-1.5, 2^-2, ... give 4 + sqrt(2) and 2.5.
 _SPREAD = {False: 67.0, True: 4.0 + math.sqrt(2.0)}
 _FAILURE = {False: 38.0, True: 2.5}
 _STRICTLY = 1.0 + 1e-9  # the constraint on c_1 is a strict inequality
-_LEAST_C10 = math.e**2 / 2 * _STRICTLY  # lem:expect needs log(2 c_10) >= 2
+_LEAST_C10 = math.e**2 / 2 * _STRICTLY  # lemma 15 needs log(2 c_10) >= 2
 _EXP1 = 0.378671043061088  # the integral of 2^(-e^x) over x > 0
 
 # Worst-case: sum over i of sup {log⁺(y²) / y : y² >= K / i} / sqrt(i K) is at most this.
@@ -79,7 +79,7 @@ class Constants:
     c10: float
 
     def c11(self, best_arms: int = 1) -> float:
-        """Return the constant of lem:expect, in which each best arm counts as arm 1 does.
+        """Return the constant of lemma 15, in which each best arm counts as arm 1 does.
 
         It includes the probability of the failure event, which the paper's own c_11 omits.
         """
@@ -87,7 +87,7 @@ class Constants:
         return _FAILURE[self.tight] * self.c5 * (best_arms * each_best + each_other)
 
     def _integrals(self) -> tuple[float, float]:
-        """Return the contributions of a best arm and of any other arm to lem:expect."""
+        """Return the contributions of a best arm and of any other arm to lemma 15."""
         c8, log_c8 = self.c8, math.log(self.c8)
         if not self.tight:
             return 2 * c8 * (1 + log_c8) + 3 * c8 * log_c8, 5.0
@@ -97,7 +97,7 @@ class Constants:
 
     @property
     def log_factor(self) -> float:
-        """The loss in lem:delta3: log(c_10 / δ_i) is at most this times log⁺(n / H_i)."""
+        """The loss in lemma 3: log(c_10 / δ_i) is at most this times log⁺(n / H_i)."""
         return 1 + math.log(self.c10) + max(0.0, -math.log(self.c6 * self._least_u))
 
     @property
@@ -145,7 +145,7 @@ class Constants:
             return ratio
 
         q, spread = math.sqrt, _SPREAD[c.tight]
-        # T_k <= 1 + β_k times this times min(T_i, u_k), in lem:opt3.
+        # T_k <= 1 + β_k times this times min(T_i, u_k), in lemma 13.
         pulled = c.c2 * max(1.0, c.c8**2 / c.c1) if c.tight else c.c2 * c.c8**3
         all_pulls = spread * pulled + 2 if c.tight else 2 * spread * pulled
         peeled = c.c6 * c.c_gamma * (2 * g - 1) / (g - 1)
@@ -185,10 +185,10 @@ class Constants:
             ),
             ("Const13", "sqrt(2γ/u log(1/δ)) <= Δ/4", _at_least(0.25, root(2 * g, 1.0).max())),
             ("Const14", "sqrt(α/u log(c_7/δ)) <= Δ/4", _at_least(0.25, root(a, c.c7).max())),
-            ("lem:opt3, t = K + 1", "ψ c_6 >= 2, c_7 >= ψ c_6", c.c7 >= c.psi * c.c6 >= 2),
-            ("lem:opt3 (d)", "c_1, c_2 >= 1", min(c.c1, c.c2) >= 1),
-            ("lem:delta2", "c_9 >= e²", c.c9 >= math.e**2),
-            ("lem:expect", "log(2 c_10) >= 2, c_8 >= e", 2 * c.c10 >= math.e**2 and c.c8 >= math.e),
+            ("lemma 13, t = K + 1", "ψ c_6 >= 2, c_7 >= ψ c_6", c.c7 >= c.psi * c.c6 >= 2),
+            ("lemma 13 (d)", "c_1, c_2 >= 1", min(c.c1, c.c2) >= 1),
+            ("lemma 5", "c_9 >= e²", c.c9 >= math.e**2),
+            ("lemma 15", "log(2 c_10) >= 2, c_8 >= e", 2 * c.c10 >= math.e**2 and c.c8 >= math.e),
         ]
         return [Constraint(*line) for line in lines]
 
@@ -199,7 +199,7 @@ def _at_least(value: float, least: float) -> bool:
 
 
 def _slack(c4: float, tight: bool) -> float:
-    """Return the least κ sqrt(c_1/u log(1/δ)) that lem:opt1 (h) allows, over Δ.
+    """Return the least κ sqrt(c_1/u log(1/δ)) that lemma 11 (h) allows, over Δ.
 
     It must exceed Δ_i + 2 c_4 Δ̃. The paper splits it in halves, which gives 4 c_4; splitting it in
     the right proportion gives 1 + 2 c_4.
@@ -209,7 +209,7 @@ def _slack(c4: float, tight: bool) -> float:
 
 @lru_cache(maxsize=4096)
 def c_gamma(gamma: float) -> float:
-    """Return c_γ = Σ_k 2^(3 - γ^k), the constant of the peeling argument in lem:conc.
+    """Return c_γ = Σ_k 2^(3 - γ^k), the constant of the peeling argument in lemma 6.
 
     Examples
     --------

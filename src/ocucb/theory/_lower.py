@@ -20,7 +20,7 @@ from ._upper import BOOK, PAPER
 
 
 def balanced_family(K: int, gap: float) -> Floats:
-    """Return the K mean vectors of thm:lower, one per row.
+    """Return the K mean vectors of theorem 19, one per row.
 
     Arm 1 has mean Δ; in row i > 1 arm i has 2Δ; all others have 0.
 
@@ -38,7 +38,7 @@ def balanced_family(K: int, gap: float) -> Floats:
 
 
 def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return thm:lower: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
+    """Return theorem 19: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
 
     The paper has c = 1/4. Its proof omits the factor 1/2 of Tsybakov's lemma 2.6; with that
     factor c = 1/8, and 1/4 for n >= 75 H (docs/theory.md).
@@ -56,7 +56,7 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
     H = (K - 1) / scaled**2
     if n / H < math.e:
         raise ValueError(
-            f"thm:lower needs H = (K-1) sigma²/gap² <= n/e, got H = {H:.4g} and n/e = "
+            f"the paper's theorem 19 needs H = (K-1) sigma²/gap² <= n/e, got H = {H:.4g} and n/e = "
             f"{n / math.e:.4g}; use a larger horizon or gap."
         )
     constant = 1 / 4 if n / H >= 75 else 1 / 8
@@ -67,7 +67,7 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
         sigma * constant * (K - 1) / scaled * math.log(n / H),
         "one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
         "H <= n/e; constant 1/8, and 1/4 for n >= 75 H",
-        f"{PAPER}, theorem on lower bounds, constant repaired",
+        f"{PAPER}, theorem 19, constant repaired",
         rewards="gaussian",
     )
 

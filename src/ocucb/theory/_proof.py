@@ -74,17 +74,17 @@ class Proof:
         return self.delta(self.u_at(gap))
 
     def k_star(self, gap: float) -> int:
-        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lem:delta2)."""
+        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lemma 5)."""
         target = math.log(1 / self.delta_at(gap)) / gap**2
         return max(0, math.ceil(math.log(target) / math.log(self.gamma) - 1e-12) - 1)
 
     def delta_tilde(self, gap: float) -> float:
-        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lem:conc."""
+        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6."""
         peeled = sum(self.delta(self.gamma ** (k + 1)) for k in range(self.k_star(gap)))
         return c_gamma(self.gamma) * (self.delta_at(gap) + peeled)
 
     def delta_tilde_bound(self, gap: float) -> float:
-        """Return the right side of lem:delta2, with c_5 = c_6 c_γ (2γ-1)/(γ-1)."""
+        """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1)."""
         c5 = self.c6 * c_gamma(self.gamma) * (2 * self.gamma - 1) / (self.gamma - 1)
         at = self.u_at(gap)
         below = self.u[self.u < at]

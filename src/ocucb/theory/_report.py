@@ -16,28 +16,9 @@ import numpy as np
 from .._text import table
 from .._types import Floats
 from ..problems import Problem, gaussian
+from . import _lower, _upper
 from ._constants import best_constants
-from ._lower import (
-    balanced_lower_bound,
-    lai_robbins,
-    minimax_lower_bound,
-    promise_lower_bound,
-    unbalanced_lower_shape,
-)
 from ._quantities import Bound, complexities, complexity
-from ._upper import (
-    aocucb_minimax_shape,
-    aocucb_shape,
-    improved_ucb_bound,
-    moss_bound,
-    moss_shape,
-    ocucb_bound,
-    ocucb_minimax_bound,
-    ocucb_minimax_shape,
-    ocucb_shape,
-    ucb_bound,
-    ucb_shape,
-)
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -55,29 +36,30 @@ def _balanced(means: Floats, horizon: float, sigma: float) -> Bound:
     positive = np.unique(widths[widths > 0])
     if positive.size != 1 or np.count_nonzero(widths == 0) != 1:
         raise ValueError(
-            "thm:lower covers one best arm and equal gaps only, and these means violate this."
+            "the paper's theorem 19 covers one best arm and equal gaps only, and these means "
+            "violate this."
         )
-    return balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
+    return _lower.balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
 
 
 def _best_ocucb(means: Floats, horizon: float, sigma: float) -> Bound:
-    return ocucb_bound(means, horizon, sigma, given=best_constants())
+    return _upper.ocucb_bound(means, horizon, sigma, given=best_constants())
 
 
 def _best_ocucb_minimax(means: Floats, horizon: float, sigma: float) -> Bound:
-    return ocucb_minimax_bound(means, horizon, sigma, given=best_constants(goal="C2"))
+    return _upper.ocucb_minimax_bound(means, horizon, sigma, given=best_constants(goal="C2"))
 
 
 def _minimax(means: Floats, horizon: float, sigma: float) -> Bound:
-    return minimax_lower_bound(means.size, horizon, sigma)
+    return _lower.minimax_lower_bound(means.size, horizon, sigma)
 
 
 def _ucb_promise(means: Floats, horizon: float, sigma: float) -> Bound:
-    return promise_lower_bound(ucb_bound, means, horizon, sigma)
+    return _lower.promise_lower_bound(_upper.ucb_bound, means, horizon, sigma)
 
 
 def _moss_promise(means: Floats, horizon: float, sigma: float) -> Bound:
-    return promise_lower_bound(moss_bound, means, horizon, sigma)
+    return _lower.promise_lower_bound(_upper.moss_bound, means, horizon, sigma)
 
 
 @dataclass(frozen=True)
@@ -89,24 +71,24 @@ class Statement:
 
 
 STATEMENTS = {
-    "ocucb_shape": Statement("OCUCB, theorem 1", ocucb_shape),
-    "ocucb_bound": Statement("OCUCB, theorem 1 with C_1", ocucb_bound),
+    "ocucb_shape": Statement("OCUCB, theorem 1", _upper.ocucb_shape),
+    "ocucb_bound": Statement("OCUCB, theorem 1 with C_1", _upper.ocucb_bound),
     "ocucb_bound_best": Statement("OCUCB, theorem 1 with the smallest C_1", _best_ocucb),
-    "ocucb_minimax_shape": Statement("OCUCB, theorem 2", ocucb_minimax_shape),
-    "ocucb_minimax_bound": Statement("OCUCB, theorem 2 with C_2", ocucb_minimax_bound),
+    "ocucb_minimax_shape": Statement("OCUCB, theorem 2", _upper.ocucb_minimax_shape),
+    "ocucb_minimax_bound": Statement("OCUCB, theorem 2 with C_2", _upper.ocucb_minimax_bound),
     "ocucb_minimax_bound_best": Statement(
         "OCUCB, theorem 2 with the smallest C_2", _best_ocucb_minimax
     ),
-    "aocucb_shape": Statement("AOCUCB", aocucb_shape),
-    "aocucb_minimax_shape": Statement("AOCUCB, worst case", aocucb_minimax_shape),
-    "ucb_shape": Statement("UCB", ucb_shape),
-    "ucb_bound": Statement("UCB, constant 8", ucb_bound),
-    "moss_shape": Statement("MOSS, worst case", moss_shape),
-    "moss_bound": Statement("MOSS, constant 4", moss_bound),
-    "improved_ucb_bound": Statement("improved UCB", improved_ucb_bound),
+    "aocucb_shape": Statement("AOCUCB", _upper.aocucb_shape),
+    "aocucb_minimax_shape": Statement("AOCUCB, worst case", _upper.aocucb_minimax_shape),
+    "ucb_shape": Statement("UCB", _upper.ucb_shape),
+    "ucb_bound": Statement("UCB, constant 8", _upper.ucb_bound),
+    "moss_shape": Statement("MOSS, worst case", _upper.moss_shape),
+    "moss_bound": Statement("MOSS, constant 4", _upper.moss_bound),
+    "improved_ucb_bound": Statement("improved UCB", _upper.improved_ucb_bound),
     "balanced_lower_bound": Statement("equal gaps", _balanced),
-    "unbalanced_lower_shape": Statement("arbitrary gaps", unbalanced_lower_shape),
-    "lai_robbins": Statement("Lai and Robbins", lai_robbins),
+    "unbalanced_lower_shape": Statement("arbitrary gaps", _lower.unbalanced_lower_shape),
+    "lai_robbins": Statement("Lai and Robbins", _lower.lai_robbins),
     "minimax_lower_bound": Statement("worst case", _minimax),
     "ucb_promise_lower_bound": Statement("UCB's own promise", _ucb_promise),
     "moss_promise_lower_bound": Statement("MOSS's own promise", _moss_promise),

@@ -300,7 +300,7 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
 
 
 def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the shape of thm:aocucb: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
+    """Return the shape of theorem 21: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
 
     Only δ = 0 and the gaps themselves can be optimal: between gaps, nδ grows and nothing else
     changes. Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every
@@ -325,12 +325,12 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         sigma * (value + problem.large_gaps),
         "this problem",
         "smallest over δ; Σ Δ_i is added if the largest gap exceeds sigma",
-        f"{PAPER}, theorem on AOCUCB",
+        f"{PAPER}, theorem 21",
     )
 
 
 def aocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return the worst-case shape of thm:aocucb: sqrt(nK log K).
+    """Return the worst-case shape of theorem 21: sqrt(nK log K).
 
     Examples
     --------
@@ -348,5 +348,5 @@ def aocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> 
         sigma * (value + problem.large_gaps),
         "every problem",
         "at least 2 arms; Σ Δ_i is added if the largest gap exceeds sigma",
-        f"{PAPER}, theorem on AOCUCB",
+        f"{PAPER}, theorem 21",
     )
