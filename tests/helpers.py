@@ -133,9 +133,7 @@ def call_kernel(
     return outcome.regret, outcome.pulls
 
 
-def find_kernel(
-    name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int
-) -> Playing:
+def find_kernel(name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int) -> Playing:
     """Return an engine and its kernel."""
     engine = engine_named(name, policy, problem, horizon)
     return engine, kernel_of(policy.family, problem.rewards, engine)

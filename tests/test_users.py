@@ -404,7 +404,7 @@ def test_ways_around_read_only_arrays_are_refused(write):
     """numba forgets in these that an array is read-only."""
     space = {"np": np, "nditer": np.nditer}
     family = formula(f"{write}\nreturn 0 if sums[0] > 1e5 else 1", ocucb.choice_policy, space)
-    with pytest.raises(ValueError, match="mine must not use .*, which can write to read-only"):
+    with pytest.raises(ValueError, match=r"mine must not use .*, which can write to read-only"):
         ocucb.simulate(family, PROBLEM, 100, 3, rng=1)
     with pytest.raises(ValueError, match="mine must not use"):
         ocucb.Bandit("abc", family, 100, sigma=1)

@@ -10,10 +10,10 @@ by ``shifts[j]``. The weight of a run is the likelihood ratio
 
     weight = 1 / sum_j shares[j] * ratio_j,
 
-where ratio_j, which is 1 for j = 0, says how much likelier those rewards are in component j than in
-a plain run. E[weight * X] is the plain expectation of X, whatever X and the policy are, because only
-rewards are touched. No weight exceeds 1 / shares[0], so it cannot go wrong badly, and the mean weight
-is known to be 1.
+where ratio_j, which is 1 for j = 0, says how much likelier those rewards are in component j than
+in a plain run. E[weight * X] is the plain expectation of X, whatever X and the policy are, because
+only rewards are touched. No weight exceeds 1 / shares[0], so it cannot go badly wrong, and the mean
+weight is known to be 1.
 
 The shares are chosen by a pilot (`improved`): EM steps towards the mixture that minimises the
 variance of the weighted regret.
@@ -39,6 +39,12 @@ from .problems import Problem
 
 _DEPTHS = (0.75, 1.5, 2.5, 3.5)  # shifts beyond the gap, in standard errors of the first rewards
 _LONGEST = 1024  # pulls of the best arm that may be tilted
+_PLAIN = 0.3  # smallest share of plain runs
+_STEPS = 2  # EM steps: more would fit the pilot's noise
+_PARTS = 1024  # shares are multiples of 1 / _PARTS
+_SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
+PILOT_RUNS = 256
+WORTHWHILE = 1.1  # gain from which runs are tilted
 
 
 class Mixture(NamedTuple):
@@ -64,6 +70,17 @@ class Mixture(NamedTuple):
     lengths: Counts
     marks: Counts
 
+    @property
+    def sampling(self) -> str:
+        """What results say about it."""
+        return "plain" if self.arm < 0 else "tilted"
+
+    @property
+    def identity(self) -> str:
+        """A text that two mixtures share only if they are the same."""
+        shares, shifts = ([x.hex() for x in part.tolist()] for part in (self.shares, self.shifts))
+        return f"mixture {self.arm} {shares} {shifts} {self.lengths.tolist()}"
+
 
 PLAIN = Mixture(-1, np.ones(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(0, np.int64))
 
@@ -88,7 +105,7 @@ def _spread(problem: Problem, arm: int) -> float:
     return math.sqrt(mean * (1.0 - mean)) if problem.rewards.binary else scale
 
 
-def first_mixture(problem: Problem, horizon: int, plain: float = 0.3) -> Mixture:
+def first_mixture(problem: Problem, horizon: int) -> Mixture:
     """Return a broad mixture to start from: many lengths and shifts, with equal shares."""
     best = int(problem.means.argmax())
     mean, spread = float(problem.means[best]), _spread(problem, best)
@@ -105,8 +122,8 @@ def first_mixture(problem: Problem, horizon: int, plain: float = 0.3) -> Mixture
             shifts.append(min(shift, 0.98 * (mean - least)))
             lengths.append(length)
         length *= 2
-    shares = np.full(len(shifts), (1.0 - plain) / (len(shifts) - 1))
-    shares[0] = plain
+    shares = np.full(len(shifts), (1.0 - _PLAIN) / (len(shifts) - 1))
+    shares[0] = _PLAIN
     return _mixture(best, shares, np.array(shifts), np.array(lengths))
 
 
@@ -114,8 +131,16 @@ def _mixture(arm: int, shares: Floats, shifts: Floats, lengths: Counts) -> Mixtu
     return Mixture(arm, shares, shifts, lengths, np.unique(lengths[lengths > 0]))
 
 
-def likelihood_ratios(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
-    """Return, for each run and component, how much likelier the run is there than plain.
+class Pilot(NamedTuple):
+    """Runs from the first mixture: final regret, noise and pulls of the mixture's arm."""
+
+    regret: Floats
+    noise: Floats
+    pulls: Counts
+
+
+def run_weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
+    """Return the weight of each run.
 
     Parameters
     ----------
@@ -124,20 +149,62 @@ def likelihood_ratios(mixture: Mixture, problem: Problem, noise: Floats, pulls: 
     pulls : ndarray
         Pulls of the mixture's arm in each run.
     """
-    ratio = problem.rewards.log_likelihood_ratio
-    ratios = np.ones((len(noise), mixture.shares.size))
     if mixture.arm < 0:
-        return ratios
+        return np.ones(len(noise))
+    return 1.0 / _density(mixture.shares, _likelihood_ratios(mixture, problem, noise, pulls))
+
+
+def _likelihood_ratios(
+    mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts
+) -> list[Floats]:
+    """Return, for each component and run, how much likelier the run is there than plain."""
+    ratio = problem.rewards.log_likelihood_ratio
     assert ratio is not None
     mean, scale = float(problem.means[mixture.arm]), float(problem.scales[mixture.arm])
-    for j in range(1, mixture.shares.size):
-        mark = int(np.searchsorted(mixture.marks, mixture.lengths[j]))
-        count = np.minimum(pulls, mixture.lengths[j])
-        tilted = mean - mixture.shifts[j]
-        ratios[:, j] = np.exp(-ratio(noise[:, mark], count, mean, tilted, scale))
+    ratios = []
+    for shift, length in zip(mixture.shifts, mixture.lengths, strict=True):
+        mark = max(0, int(np.searchsorted(mixture.marks, length)))
+        count = np.minimum(pulls, length)
+        ratios.append(np.exp(-ratio(noise[:, mark], count, mean, mean - shift, scale)))
     return ratios
 
 
-def weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
-    """Return the weight of each run."""
-    return 1.0 / (likelihood_ratios(mixture, problem, noise, pulls) @ mixture.shares)
+def _density(shares: Floats, ratios: list[Floats]) -> Floats:
+    """Return how much likelier each run is in the mixture than plain.
+
+    A sum rather than a matrix product, whose last bits depend on threads and alignment.
+    """
+    total = np.zeros(ratios[0].size)
+    for share, ratio in zip(shares, ratios, strict=True):
+        total += share * ratio
+    return total
+
+
+def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture, float]:
+    """Return a better mixture, and how many plain runs one of its runs is worth.
+
+    With weights w and regrets y of the pilot's runs and the shares s of a new mixture, the variance
+    to be minimised is the mean of w (y - mean)^2 / sum_j s_j ratio_j. Each EM step multiplies s_j
+    by the derivative with respect to it.
+    """
+    ratios = _likelihood_ratios(mixture, problem, pilot.noise, pilot.pulls)
+    weights = 1.0 / _density(mixture.shares, ratios)
+    mean = float((weights * pilot.regret).sum() / weights.sum())
+    squares = weights * (pilot.regret - mean) ** 2
+    if not squares.sum() > 0.0:
+        return PLAIN, 1.0
+    shares = mixture.shares
+    for _ in range(_STEPS):
+        density = _density(shares, ratios)
+        shares = shares * np.array([(squares * ratio / density**2).sum() for ratio in ratios])
+        shares /= shares.sum()
+        if shares[0] < _PLAIN:
+            shares *= (1.0 - _PLAIN) / (1.0 - shares[0])
+            shares[0] = _PLAIN
+    gain = float(squares.sum() / (squares / _density(shares, ratios)).sum())
+    # Rounded, so that the last bits of exponentials do not matter; what is small is left out.
+    shares = np.round(shares * _PARTS) / _PARTS
+    shares[shares < _SMALL] = 0.0
+    shares[0] += 1.0 - shares.sum()
+    kept = shares > 0.0
+    return _mixture(mixture.arm, shares[kept], mixture.shifts[kept], mixture.lengths[kept]), gain

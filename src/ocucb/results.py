@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
-_VERSION = 1  # of the format of saved files
+_BINS_PER_OCTAVE = 32
+BINS = 30 * _BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
+_VERSION = 2  # of the format of saved files
+SAMPLINGS = ("plain", "tilted")
 _ROUNDS = "increasing rounds that ends with the horizon"
 
 _COLUMNS = ("problem", "policy", "engine", "horizon", "t", "runs", "mean_regret", "stderr")
@@ -57,47 +61,167 @@ class Description(NamedTuple):
     checkpoints: Counts
     seed: int
     version: str
+    sampling: str
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error."""
+
+    value: float
+    stderr: float
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Number of runs, mean and summed squared deviation at each checkpoint, and mean pulls.
+    """What is kept of a block of runs, or of many blocks.
 
-    Blocks of runs are reduced to these and merged in the order of the runs, so the
-    result is the same to the last bit no matter how the blocks were computed.
+    Blocks are merged in the order of the runs, so the result is the same to the last bit no matter
+    how they were computed. In what follows, w is the weight of a run (1 if it is plain) and y its
+    regret.
+
+    Attributes
+    ----------
+    runs : int
+    mean, squares, products : ndarray
+        At each checkpoint the mean of w y, its summed squared deviation, and its summed product of
+        deviations with w.
+    pulls : ndarray
+        The mean of w times the pulls of each arm.
+    centre : float
+        A number close to the mean final regret.
+    powers : ndarray
+        The means of w, w d, w d^2 and w f, where d is the final regret minus `centre`, and f is 1
+        if the run failed.
+    power_products : ndarray
+        Their summed products of deviations, 4 by 4.
+    histogram : ndarray
+        The sums of w and of w^2 over the runs in each bin of the final regret, see `bin_edges`.
+    sample, weights : ndarray
+        The final regrets and the weights of the first `SAMPLE_SIZE` runs.
     """
 
     runs: int
     mean: Floats
     squares: Floats
+    products: Floats
     pulls: Floats
+    centre: float
+    powers: Floats
+    power_products: Floats
+    histogram: Floats
     sample: Floats
+    weights: Floats
 
     @staticmethod
-    def of(outcome: Outcome, sample: int = SAMPLE_SIZE) -> Moments:
+    def of(outcome: Outcome, weights: Floats, gaps: Floats, first: int = 0) -> Moments:
         """Reduce the outcome of a kernel.
 
-        The final regrets of the first `sample` runs are kept individually.
+        Parameters
+        ----------
+        outcome : Outcome
+        weights : ndarray
+            The weight of each run.
+        gaps : ndarray
+            The arms' gaps.
+        first : int
+            The number of the first run.
         """
-        regret = outcome.regret
-        mean = regret.mean(axis=0)
-        squares = ((regret - mean) ** 2).sum(axis=0)
+        final = outcome.regret[:, -1]
+        weighted = outcome.regret * weights[:, None]
+        mean = weighted.mean(axis=0)
+        off = weighted - mean
+        centre = float(final.mean())
+        d = final - centre
+        # A run fails if the best arms get less than half of its rounds.
+        failed = 2 * outcome.pulls[:, gaps == 0.0].sum(axis=1) < outcome.pulls.sum(axis=1)
+        powers = weights * np.stack([np.ones(d.size), d, d**2, failed])
+        means = powers.mean(axis=1)
+        powers -= means[:, None]
+        worst = float(gaps.max()) * float(outcome.pulls[0].sum())
+        bins = _bin_numbers(final, worst)
+        size = max(0, SAMPLE_SIZE - first)
         return Moments(
-            len(regret), mean, squares, outcome.pulls.mean(axis=0), regret[:, -1][:sample].copy()
+            len(final),
+            mean,
+            (off**2).sum(axis=0),
+            (off * powers[0][:, None]).sum(axis=0),
+            (outcome.pulls * weights[:, None]).mean(axis=0),
+            centre,
+            means,
+            # sums rather than a matrix product, whose last bits depend on threads and alignment
+            (powers[:, None] * powers).sum(axis=2),
+            np.stack([np.bincount(bins, weights**k, BINS) for k in (1, 2)]),
+            final[:size].copy(),
+            weights[:size].copy(),
         )
 
     @property
+    def regret(self) -> Floats:
+        """Estimated mean regret at each checkpoint.
+
+        The mean weight is known to be 1: what its sample mean differs from that tells something
+        about the regret, and is corrected for (a control variate). The coefficient comes from
+        the same runs, which biases the estimate by about one part in `runs` of a standard error.
+        """
+        regret: Floats = self.mean - self._slope(self.products) * (self.powers[0] - 1.0)
+        return regret
+
+    @property
     def stderr(self) -> Floats:
-        """Standard errors of the means; nan after a single run."""
+        """Standard errors of these estimates; nan after a single run."""
         if self.runs == 1:
             return np.full(self.mean.size, np.nan)
-        errors: Floats = np.sqrt(self.squares / (self.runs - 1) / self.runs)
+        left = np.maximum(self.squares - self._slope(self.products) * self.products, 0.0)
+        errors: Floats = np.sqrt(left / (self.runs - 1) / self.runs)
         return errors
+
+    def _slope(self, products: Floats) -> Any:
+        """Return the coefficients of the control variate."""
+        square = float(self.power_products[0, 0])
+        return products / square if square > 0.0 else np.zeros(products.shape)
+
+    @property
+    def weight(self) -> Estimate:
+        """The mean weight; its expectation is 1."""
+        return Estimate(float(self.powers[0]), self._error(float(self.power_products[0, 0])))
+
+    @property
+    def failure(self) -> Estimate:
+        """The probability of a failure."""
+        values, products = self._powers()
+        return Estimate(min(1.0, max(0.0, float(values[3]))), self._error(float(products[3, 3])))
+
+    @property
+    def deviation(self) -> Estimate:
+        """The standard deviation of the final regret."""
+        values, products = self._powers()
+        variance = float(values[2] - values[1] ** 2) * self.runs / max(1, self.runs - 1)
+        if self.runs == 1 or not variance > 0.0:
+            return Estimate(0.0 if self.runs > 1 else math.nan, math.nan)
+        # the delta method: the variance depends on two means
+        slope = np.array([-2.0 * values[1], 1.0])
+        square = float((slope[:, None] * slope * products[1:3, 1:3]).sum())
+        deviation = math.sqrt(variance)
+        return Estimate(deviation, self._error(square) / (2.0 * deviation))
+
+    def _powers(self) -> tuple[Floats, Floats]:
+        """Return `powers` and `power_products` after the correction for the mean weight."""
+        slope = self._slope(self.power_products[0])
+        values: Floats = self.powers - slope * (self.powers[0] - 1.0)
+        products: Floats = self.power_products - slope[:, None] * self.power_products[0]
+        return values, products
+
+    def _error(self, squares: float) -> float:
+        if self.runs == 1:
+            return math.nan
+        return math.sqrt(max(0.0, squares) / (self.runs - 1) / self.runs)
 
     @property
     def kurtosis(self) -> float:
-        """Fourth central moment over the squared variance, from `sample`."""
-        squares = (self.sample - self.sample.mean()) ** 2
+        """Fourth central moment over the squared variance of what is averaged, from `sample`."""
+        slope = float(self._slope(self.products)[-1])
+        values = self.weights * self.sample - slope * (self.weights - 1.0)
+        squares = (values - values.mean()) ** 2
         variance = float(squares.mean())
         # at least 1 by Jensen's inequality, despite rounding
         return max(1.0, float((squares**2).mean()) / variance**2) if variance > 0.0 else 1.0
@@ -106,15 +230,48 @@ class Moments:
         """Return the combined moments (Chan, Golub and LeVeque 1979)."""
         runs = self.runs + later.runs
         share = later.runs / runs
+        factor = share * self.runs
         shift = later.mean - self.mean
+        powers, products = later._centred_at(self.centre)
+        jump = powers - self.powers
         capacity = max(0, SAMPLE_SIZE - self.sample.size)
         return Moments(
             runs,
             self.mean + share * shift,
-            self.squares + later.squares + shift**2 * (share * self.runs),
+            self.squares + later.squares + shift**2 * factor,
+            self.products + later.products + shift * jump[0] * factor,
             self.pulls + share * (later.pulls - self.pulls),
+            self.centre,
+            self.powers + share * jump,
+            self.power_products + products + jump[:, None] * jump * factor,
+            self.histogram + later.histogram,
             np.concatenate([self.sample, later.sample[:capacity]]) if capacity else self.sample,
+            np.concatenate([self.weights, later.weights[:capacity]]) if capacity else self.weights,
         )
+
+    def _centred_at(self, centre: float) -> tuple[Floats, Floats]:
+        """Return `powers` and `power_products` as they are with another centre."""
+        move = self.centre - centre
+        turn = np.eye(4)
+        turn[1, 0], turn[2, 0], turn[2, 1] = move, move**2, 2.0 * move
+        powers = (turn * self.powers).sum(axis=1)
+        half = (turn[:, :, None] * self.power_products).sum(axis=1)
+        return powers, (half[:, None, :] * turn).sum(axis=2)
+
+
+def bin_edges(worst: float) -> Floats:
+    """Return the edges of the bins of the histogram: the worst regret, then 2% less each time."""
+    edges: Floats = worst * 0.5 ** (np.arange(BINS) / _BINS_PER_OCTAVE)
+    return edges
+
+
+def _bin_numbers(regret: Floats, worst: float) -> Counts:
+    """Return the bin of each regret: bin b holds what lies above edge b + 1, not above edge b."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        octaves = np.log2(worst / regret)
+    bins = np.floor(_BINS_PER_OCTAVE * np.nan_to_num(octaves, nan=math.inf, posinf=1e9))
+    numbers: Counts = np.clip(bins, 0, BINS - 1).astype(np.int64)
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +292,22 @@ class PolicyResult:
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
     pulls : ndarray
         Mean number of pulls of each arm.
-    sample : ndarray
-        Individual final regrets of the first 65,536 runs.
+    sample, weights : ndarray
+        Individual final regrets of the first 65,536 runs, and their weights.
     seconds : float
         Time spent on its runs, summed over workers, excluding compilation.
+    sampling : str
+        How runs were drawn: "plain", or "tilted" (with importance sampling).
+    weight : Estimate
+        The mean weight of the runs and its standard error; the truth is 1.
+    deviation : Estimate
+        The standard deviation of the final regret.
+    failure : Estimate
+        The probability of a failure: the best arms get less than half of the rounds.
+    histogram : ndarray
+        Sums of weights, and of squared weights, by final regret; read it with `tail`.
+    worst : float
+        The largest possible regret: the horizon times the largest gap.
     """
 
     policy: str
@@ -151,7 +320,14 @@ class PolicyResult:
     stderr: Floats
     pulls: Floats
     sample: Floats
+    weights: Floats
     seconds: float
+    sampling: str
+    weight: Estimate
+    deviation: Estimate
+    failure: Estimate
+    histogram: Floats
+    worst: float
 
     @property
     def mean_regret(self) -> float:
@@ -168,7 +344,65 @@ class PolicyResult:
         >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
         True
         """
-        return np.quantile(self.sample, level)
+        if self.sampling == "plain":
+            return np.quantile(self.sample, level)
+        order = np.argsort(self.sample, kind="stable")
+        share = np.cumsum(self.weights[order]) - 0.5 * self.weights[order]
+        return np.interp(level, share / self.weights.sum(), self.sample[order])
+
+    @property
+    def effective_runs(self) -> float:
+        """How many plain runs would give the same standard error."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.float64(self.deviation.value) / self.stderr[-1]
+        return self.runs if self.sampling == "plain" else float(ratio**2)
+
+    def tail(self, x: float) -> Estimate:
+        """Return the probability that the final regret exceeds x, with its standard error.
+
+        It comes from a histogram with bins 2% wide: x is rounded to the nearest edge.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1)["ucb"].tail(1e6)
+        Estimate(value=0.0, stderr=0.0)
+        """
+        if not x >= 0.0:
+            raise ValueError(f"x must be a regret, at least 0, got {x}.")
+        edges, values, errors = self.tail_curve()
+        if x >= self.worst:
+            return Estimate(0.0, 0.0)
+        with np.errstate(divide="ignore"):
+            nearest = int(np.argmin(np.abs(np.log(edges) - np.log(np.float64(x)))))
+        return Estimate(float(values[nearest]), float(errors[nearest]))
+
+    def tail_curve(self) -> tuple[Floats, Floats, Floats]:
+        """Return regrets in decreasing order, the probability of exceeding each, and its error."""
+        sums, squares = np.cumsum(self.histogram, axis=1) / self.runs
+        values = np.concatenate([[0.0], sums[:-1]])
+        seconds = np.concatenate([[0.0], squares[:-1]])
+        errors = np.sqrt(np.maximum(seconds - values**2, 0.0) / max(1, self.runs - 1))
+        return bin_edges(self.worst), values, errors
+
+    def cvar(self, level: float = 0.95) -> Estimate:
+        """Return the mean of the final regret over the worst ``1 - level`` of the runs.
+
+        The conditional value at risk, from the first 65,536 runs.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1)["ucb"]
+        >>> result.cvar(0.9).value > result.mean_regret
+        True
+        """
+        if not 0.0 <= level < 1.0:
+            raise ValueError(f"level must be at least 0 and below 1, got {level}.")
+        start = float(self.quantile(level))
+        excess = self.weights * np.maximum(self.sample - start, 0.0) / (1.0 - level)
+        error = excess.std(ddof=1) / math.sqrt(excess.size) if excess.size > 1 else math.nan
+        return Estimate(start + float(excess.mean()), float(error))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result at the horizon as plain numbers: one object in ``--json``."""
@@ -183,12 +417,21 @@ class PolicyResult:
             "mean_pulls": self.pulls.tolist(),
             "engine": self.engine,
             "seconds": self.seconds,
+            "deviation": _numbers(self.deviation),
+            "failure": _numbers(self.failure),
+            "sampling": self.sampling,
+            "effective_runs": _number(self.effective_runs),
+            "mean_weight": _numbers(self.weight),
         }
 
 
 def _number(value: float) -> float | None:
     """Return a value that JSON can represent: None instead of nan."""
-    return None if value != value else float(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def _numbers(estimate: Estimate) -> dict[str, float | None]:
+    return {"value": _number(estimate.value), "stderr": _number(estimate.stderr)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +490,7 @@ class SimulationResult:
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
+        tilted = [one for one in self if one.sampling != "plain"]
         for one in self:
             half_width = 2 * float(one.stderr[-1])
             median, high = one.quantile([0.5, 0.95])
@@ -264,7 +508,15 @@ class SimulationResult:
         horizon = f"{self.policies[0].horizon:,}"
         rewards = f"{self.rewards} rewards, sigma = {self.sigma:g}"
         last = f"{self.problem}, {rewards}, horizon {horizon}, seed {self.seed}"
-        return table(rows, left=(0, 2, 6)) + "\n" + last
+        lines = [table(rows, left=(0, 2, 6)), last]
+        if tilted:
+            worth = ", ".join(
+                f"{one.label} {one.effective_runs:,.0f} (mean weight {one.weight.value:.3f} ± "
+                f"{2 * one.weight.stderr:.3f})"
+                for one in tilted
+            )
+            lines.append(f"tilted sampling; as precise as plain runs: {worth}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.table()
@@ -342,7 +594,7 @@ class SimulationResult:
             "version": self.version,
             "problem": self.problem,
             "means": self.means.tolist(),
-            "noise": self.rewards,  # the name of version 1
+            "rewards": self.rewards,
             "sigma": self.sigma,
             "seed": self.seed,
             "policies": [
@@ -357,7 +609,17 @@ class SimulationResult:
                     "stderr": [_number(error) for error in one.stderr],
                     "pulls": one.pulls.tolist(),
                     "sample": one.sample.tolist(),
+                    "weights": one.weights.tolist() if one.sampling != "plain" else [],
                     "seconds": one.seconds,
+                    "sampling": one.sampling,
+                    "weight": [_number(x) for x in one.weight],
+                    "deviation": [_number(x) for x in one.deviation],
+                    "failure": [_number(x) for x in one.failure],
+                    "histogram": [
+                        [int(b), *one.histogram[:, b].tolist()]
+                        for b in np.flatnonzero(one.histogram[0])
+                    ],
+                    "worst": one.worst,
                 }
                 for one in self
             ],
@@ -382,7 +644,7 @@ class SimulationResult:
                 [_restored(one, means.size) for one in policies],
                 take(document, "problem", is_text, "text"),
                 means,
-                take(document, "noise", is_text, "text"),
+                take(document, "rewards", is_text, "text"),
                 float(take(document, "sigma", _is_positive, "a number greater than 0")),
                 take(document, "seed", is_seed, "a whole number, at least 0"),
                 take(document, "version", is_text, "text"),
@@ -400,11 +662,18 @@ def result_of(played: Description, moments: Moments, seconds: float) -> Simulati
         horizon=played.horizon,
         runs=moments.runs,
         checkpoints=played.checkpoints,
-        regret=moments.mean,
+        regret=moments.regret,
         stderr=moments.stderr,
-        pulls=moments.pulls,
+        pulls=moments.pulls / moments.weight.value,  # so that they add up to the horizon
         sample=moments.sample,
+        weights=moments.weights,
         seconds=seconds,
+        sampling=played.sampling,
+        weight=moments.weight,
+        deviation=moments.deviation,
+        failure=moments.failure,
+        histogram=moments.histogram,
+        worst=played.horizon * float(np.max(played.means) - np.min(played.means)),
     )
     return _result_on(played, [one])
 
@@ -427,6 +696,11 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
     if any(t >= later for t, later in pairwise(rounds)) or rounds[-1] != horizon:
         raise Damaged(f"'checkpoints' must be a list of {_ROUNDS}")
     amounts = "finite numbers, at least 0"
+    sampling = take(document, "sampling", lambda x: x in SAMPLINGS, " or ".join(SAMPLINGS))
+    kept = min(runs, SAMPLE_SIZE)
+    weights = np.ones(kept)
+    if sampling != "plain":
+        weights = take_floats(document, "weights", kept)
     return PolicyResult(
         policy=take(document, "policy", is_text, "text"),
         label=take(document, "label", is_text, "text"),
@@ -442,9 +716,33 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
             dtype=np.float64,
         ),
         pulls=np.array(take_list(document, "pulls", arms, is_amount, amounts), dtype=np.float64),
-        sample=take_floats(document, "sample", min(runs, SAMPLE_SIZE)),
+        sample=take_floats(document, "sample", kept),
+        weights=weights,
         seconds=float(take(document, "seconds", is_amount, "a number, at least 0")),
+        sampling=sampling,
+        weight=_estimate(document, "weight"),
+        deviation=_estimate(document, "deviation"),
+        failure=_estimate(document, "failure"),
+        histogram=_histogram(document),
+        worst=float(take(document, "worst", is_amount, "a number, at least 0")),
     )
+
+
+def _estimate(document: dict[str, Any], key: str) -> Estimate:
+    words = "a number and its standard error"
+    value, error = take_list(document, key, 2, lambda x: x is None or is_amount(x), words)
+    return Estimate(*(math.nan if x is None else float(x) for x in (value, error)))
+
+
+def _histogram(document: dict[str, Any]) -> Floats:
+    def is_bin(one: Any) -> bool:
+        whole = isinstance(one, list) and len(one) == 3 and type(one[0]) is int
+        return whole and 0 <= one[0] < BINS and all(map(is_amount, one[1:]))
+
+    histogram = np.zeros((2, BINS))
+    for b, *sums in take_list(document, "histogram", None, is_bin, "bins with two sums each"):
+        histogram[:, b] = sums
+    return histogram
 
 
 def _is_positive(value: Any) -> bool:

@@ -8,6 +8,7 @@ finished blocks go to the store as they arrive. Merging is always in order.
 from __future__ import annotations
 
 import math
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
@@ -19,16 +20,25 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._types import Flags
+from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
 from .results import Moments, SimulationResult, result_of
-from .specification import Block, Spans, Specification, run_blocks, run_blocks_remotely
+from .specification import (
+    Block,
+    Spans,
+    Specification,
+    run_blocks,
+    run_blocks_remotely,
+    run_pilot_remotely,
+)
 from .store import Store
 
 FEWEST_RUNS = 1000  # with fewer, the error bar itself is too uncertain
+_PILOT_BLOCK = 16  # runs of a pilot in a task
 _IN_FLIGHT = 64  # tasks at a time for an executor of unknown size
 _TASK = 0.5  # seconds of work in a task for an executor: handing one over costs milliseconds
 
@@ -65,7 +75,7 @@ class Job:
             return True
         if self.precision is None or self.merged.runs < FEWEST_RUNS:
             return False
-        return self.half_width <= self.precision * float(self.merged.mean[-1])
+        return self.half_width <= self.precision * float(self.merged.regret[-1])
 
     @property
     def half_width(self) -> float:
@@ -100,7 +110,7 @@ class Job:
         """
         assert self.merged is not None
         assert self.precision is not None
-        runs, mean = self.merged.runs, float(self.merged.mean[-1])
+        runs, mean = self.merged.runs, float(self.merged.regret[-1])
         if runs < FEWEST_RUNS or not mean > 0.0:
             return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
         guess = runs * (self.half_width / (self.precision * mean)) ** 2
@@ -186,6 +196,48 @@ def run_jobs(
         stop[0] = True
         if ours is not None:
             ours.shutdown(wait=False, cancel_futures=True)
+
+
+def tilt(
+    specification: Specification,
+    threads: int,
+    executor: Executor | None = None,
+    *,
+    always: bool = False,
+) -> Specification:
+    """Return the specification with the mixture that a pilot finds, or as it is if none pays.
+
+    With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
+    """
+    reason = obstacle(specification.problem, specification.horizon)
+    if reason is not None:
+        if always:
+            warnings.warn(
+                f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
+            )
+        return specification
+    first = first_mixture(specification.problem, specification.horizon)
+    trial = replace(specification, mixture=first)
+    ours = ThreadPoolExecutor(threads) if executor is None else None
+    stop = np.zeros(1, dtype=np.bool_)
+    starts = range(0, PILOT_RUNS, _PILOT_BLOCK)
+    try:
+        if ours is not None:
+            tasks = [ours.submit(trial.play_pilot, i, _PILOT_BLOCK, stop) for i in starts]
+        else:
+            assert executor is not None
+            package = trial.package
+            tasks = [executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK) for i in starts]
+        parts = [task.result() for task in tasks]
+    finally:
+        stop[0] = True
+        if ours is not None:
+            ours.shutdown(wait=False, cancel_futures=True)
+    pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    mixture, gain = improved(first, specification.problem, pilot)
+    return (
+        replace(specification, mixture=mixture) if always or gain >= WORTHWHILE else specification
+    )
 
 
 def _drop(line: deque[_Batch], job: Job) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import pickle
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -34,10 +34,11 @@ from .engine import (
     new_game,
     new_outcome,
 )
+from .importance import PLAIN, Mixture, Pilot, run_weights
 from .policies import Policy
 from .problems import Problem
 from .random import stream_key
-from .results import SAMPLE_SIZE, Description, Moments
+from .results import Description, Moments
 
 _SMALLEST = 64  # runs in the first blocks
 
@@ -56,6 +57,8 @@ class Specification:
     seed : int
     engine : str
         The name of an engine that can play it.
+    mixture : Mixture
+        What runs are drawn from.
     """
 
     policy: Policy
@@ -64,10 +67,10 @@ class Specification:
     checkpoints: Counts
     seed: int
     engine: str
+    mixture: Mixture = PLAIN
 
     def __reduce__(self) -> tuple[Any, ...]:
-        mine = (self.policy, self.problem, self.horizon, self.checkpoints, self.seed, self.engine)
-        return Specification, mine
+        return Specification, tuple(getattr(self, one.name) for one in fields(self))
 
     @property
     def description(self) -> Description:
@@ -84,6 +87,7 @@ class Specification:
             checkpoints=self.checkpoints,
             seed=self.seed,
             version=__version__,
+            sampling=self.mixture.sampling,
         )
 
     @cached_property
@@ -91,12 +95,13 @@ class Specification:
         """What a run depends on besides the seed and its number, for streams and stores alike."""
         policy, problem = self.policy, self.problem
         who = policy.name if policy.is_ours else policy.identity(self._arguments)
-        return (who, problem.identity, problem.sigma, self.horizon, self.engine)
+        facts = (who, problem.identity, problem.sigma, self.horizon, self.engine)
+        return facts if self.mixture is PLAIN else (*facts, self.mixture.identity)
 
     @cached_property
     def identity(self) -> str:
         """A hash of everything that affects the numbers, and of nothing else."""
-        who, problem, _, horizon, engine = self._facts
+        who, problem, _, horizon, engine, *mixture = self._facts
         # Ours are known by where they used to be defined, so that old stores resume.
         rewards = self.problem.rewards
         place = f"{rewards.sample.__module__}.{rewards.sample.__qualname__}"
@@ -113,6 +118,7 @@ class Specification:
             engine,
             self._largest,
             place,
+            *mixture,
         ]
         return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
 
@@ -156,13 +162,25 @@ class Specification:
         return min(max(_SMALLEST, eighth), self._largest)
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
-        """Play runs; the final regrets of the first `SAMPLE_SIZE` are kept individually.
+        """Play runs; once ``stop[0]`` is true, `Stopped` is raised promptly."""
+        outcome = self._outcome(first, runs, stop)
+        pulls = outcome.pulls[:, self.mixture.arm]
+        weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
+        return Moments.of(outcome, weights, self.problem.gaps, first)
 
-        Once ``stop[0]`` is true, `Stopped` is raised promptly.
-        """
+    def play_pilot(self, first: int, runs: int, stop: Flags | None = None) -> Pilot:
+        """Play runs for the choice of a mixture."""
+        outcome = self._outcome(first, runs, stop)
+        arm_pulls = outcome.pulls[:, self.mixture.arm]
+        return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls)
+
+    def _outcome(self, first: int, runs: int, stop: Flags | None) -> Outcome:
+        """Play runs and return the outcome of each."""
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
+        game = new_game(self._engine, self.problem, self.horizon, self.checkpoints, self.mixture)
+        outcome = new_outcome(runs, game)
         try:
-            outcome = self._outcome(first, runs, stop)
+            self._kernel(self._arguments, game, self._key, first, outcome, stop)
         except IndexError:
             raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
         if stop[0]:
@@ -176,13 +194,6 @@ class Specification:
                 f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
                 f": its formula gave {reason}."
             )
-        return Moments.of(outcome, sample=max(0, SAMPLE_SIZE - first))
-
-    def _outcome(self, first: int, runs: int, stop: Flags) -> Outcome:
-        """Play runs and return the outcome of each."""
-        game = new_game(self._engine, self.problem, self.horizon, self.checkpoints)
-        outcome = new_outcome(runs, game)
-        self._kernel(self._arguments, game, self._key, first, outcome, stop)
         return outcome
 
     @cached_property
@@ -214,7 +225,7 @@ class Specification:
     def prepare(self) -> None:
         """Compile what is needed, so that errors surface before play."""
         with translate_numba_errors(f"{self.policy.label} on {self.problem.rewards.name} rewards"):
-            self._outcome(0, 0, np.zeros(1, dtype=np.bool_))
+            self._outcome(0, 0, None)
 
 
 @dataclass(frozen=True)
@@ -248,6 +259,11 @@ def run_blocks(
 def run_blocks_remotely(package: bytes, spans: Spans) -> list[Block]:
     """Play blocks of a packed specification: the task that executors run."""
     return run_blocks(_unpacked(package), spans)
+
+
+def run_pilot_remotely(package: bytes, first: int, runs: int) -> Pilot:
+    """Play runs of a pilot of a packed specification, likewise."""
+    return _unpacked(package).play_pilot(first, runs)
 
 
 _RECEIVED: dict[bytes, Specification] = {}

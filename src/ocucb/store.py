@@ -7,6 +7,7 @@ synchronously: committed blocks survive a kill or a power cut.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -23,6 +24,7 @@ import numpy as np
 
 from ._text import table
 from .results import (
+    BINS,
     SAMPLE_SIZE,
     Description,
     Moments,
@@ -36,7 +38,7 @@ from .results import (
 from .specification import Block, Specification
 
 _APPLICATION = 0x6F637563  # "ocuc", in the file's header
-_FORMAT = 1
+_FORMAT = 2
 _BEGINNING = b"SQLite format 3\0"
 _PAUSE = 0.25  # seconds between commits: a synchronous one may take ten milliseconds
 _CHECKED = 2**28  # bytes: files up to this size are checked for damage when opened
@@ -51,12 +53,13 @@ _TABLES = (
         engine text not null,
         problem text not null,
         means blob not null,
-        noise text not null,
+        rewards text not null,
         sigma real not null,
         horizon integer not null,
         checkpoints blob not null,
         seed text not null,
-        version text not null
+        version text not null,
+        sampling text not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -75,7 +78,7 @@ _TABLES = (
 _SOUND = {
     "simulations": [
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
-        *(f"typeof({name}) = 'text'" for name in ("problem", "noise", "seed", "version")),
+        *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
         "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
         "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
         "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",
@@ -231,9 +234,10 @@ class Store:
             )
         version = database.execute("pragma user_version").fetchone()[0]
         if version != _FORMAT:
+            age = "a newer" if version > _FORMAT else "an older"
             raise StoreError(
-                f"{self.path} was written by a newer ocucb (format {version}; this version reads "
-                f"{_FORMAT}); upgrade ocucb or choose another file."
+                f"{self.path} was written by {age} ocucb (format {version}; this version reads "
+                f"{_FORMAT}); use that version, or choose another file."
             )
         if self.path.stat().st_size <= _CHECKED:
             found = database.execute("pragma quick_check(1)").fetchone()[0]
@@ -461,7 +465,7 @@ class Store:
                 damaged = True
                 continue
             if not samples:
-                moments = replace(moments, sample=moments.sample[:0])
+                moments = replace(moments, sample=moments.sample[:0], weights=moments.weights[:0])
             chain.append(moments)
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
         if damaged:
@@ -548,8 +552,22 @@ def _described(columns: tuple[Any, ...]) -> Description:
 
 def _packed(moments: Moments) -> bytes:
     """Pack moments into bytes: regrets are sums of a few gaps, which compress well."""
-    parts = (moments.mean, moments.squares, moments.pulls, moments.sample)
+    parts = [np.ravel(getattr(moments, name)) for name, _ in _layout(0, 0, 0)]
     return zlib.compress(b"".join(part.astype("<f8").tobytes() for part in parts), 1)
+
+
+def _layout(checkpoints: int, arms: int, kept: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the names and shapes of what is packed; the sizes depend on the simulation."""
+    return [
+        *((name, (checkpoints,)) for name in ("mean", "squares", "products")),
+        ("pulls", (arms,)),
+        ("centre", (1,)),
+        ("powers", (4,)),
+        ("power_products", (4, 4)),
+        ("histogram", (2, BINS)),
+        ("sample", (kept,)),
+        ("weights", (kept,)),
+    ]
 
 
 def _place(identity: str, first: int, runs: int) -> int:
@@ -564,8 +582,13 @@ def _unpacked(
     if zlib.crc32(packed, _place(identity, first, runs)) != checksum:
         return None
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
-    sample = max(0, min(runs, SAMPLE_SIZE - first))
-    if numbers.size != 2 * checkpoints + arms + sample:
+    layout = _layout(checkpoints, arms, max(0, min(runs, SAMPLE_SIZE - first)))
+    ends = np.cumsum([math.prod(shape) for _, shape in layout])
+    if numbers.size != ends[-1]:
         raise ValueError(f"the block of {runs} runs starting at run {first} has the wrong size")
-    mean, squares, pulls, kept = np.split(numbers, np.cumsum([checkpoints, checkpoints, arms]))
-    return Moments(runs, mean, squares, pulls, kept)
+    parts: dict[str, Any] = {
+        name: part.reshape(shape)
+        for (name, shape), part in zip(layout, np.split(numbers, ends[:-1]), strict=True)
+    }
+    parts["centre"] = float(parts["centre"][0])
+    return Moments(runs, **parts)

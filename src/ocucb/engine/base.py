@@ -100,9 +100,7 @@ def new_game(
     drawn, mark = means.copy(), np.array([math.inf])
     means.flags.writeable = False
     scales, gaps = problem.scales, problem.gaps
-    return Game(
-        means, scales, gaps, problem.sigma, horizon, checkpoints, mixture, drawn, mark
-    )
+    return Game(means, scales, gaps, problem.sigma, horizon, checkpoints, mixture, drawn, mark)
 
 
 class Stats(NamedTuple):
@@ -209,9 +207,7 @@ def look_for_mark(game: Game, stats: Stats, arm: int, outcome: Outcome, run: int
 
 
 @kernel_part
-def observe(
-    game: Game, stats: Stats, arm: int, reward: float, outcome: Outcome, run: int
-) -> None:
+def observe(game: Game, stats: Stats, arm: int, reward: float, outcome: Outcome, run: int) -> None:
     """Take note of a reward."""
     if stats.squares.size > 0:
         stats.squares[arm] += squares_added(stats.sums[arm], stats.pulls[arm], reward)
@@ -253,9 +249,7 @@ def pseudo_regret(game: Game, stats: Stats) -> float:
     return total
 
 
-def play_each_once(
-    game: Game, rewards: Words, stats: Stats, outcome: Outcome, run: int
-) -> int:
+def play_each_once(game: Game, rewards: Words, stats: Stats, outcome: Outcome, run: int) -> int:
     """Play the first K rounds, one arm each; return the number of checkpoints passed."""
     done = 0
     total = 0.0
