@@ -64,6 +64,11 @@ def kernel_part(function: F) -> F:
     return numba.jit(no_cpython_wrapper=True, **_INLINED)(function)  # type: ignore[no-any-return]
 
 
+def rare_part(function: F) -> F:
+    """Compile a helper that kernels alone call, and only occasionally (see `kernel_part`)."""
+    return numba.jit(no_cpython_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
 def mark_as_users(function: Callable[..., Any]) -> None:
     """Mark a function as a user's; its name must never be reused."""
     _USERS.add(function)
@@ -74,6 +79,7 @@ def specialise(
     functions: dict[str, Any],
     *,
     inline: bool = False,
+    part: bool = False,
     keep: bool = False,
 ) -> Callable[..., Any]:
     """Compile a copy of `template` with `functions` bound to the names that it declares.
@@ -86,8 +92,10 @@ def specialise(
         Compiled functions and constants, by the name that the template uses; those that it does
         not use are ignored.
     inline : bool
-        Inline the copy into its callers before compilation: this halves the time to compile with
-        one caller, and increases it with several.
+        Inline the copy into its callers before compilation: this may halve the time to compile a
+        small one with one caller, and increases it with several.
+    part : bool
+        Only kernels call the copy, as in `rare_part`.
     keep : bool
         Cache the compiled code on disk for the next process, unless some of it is a user's.
 
@@ -109,6 +117,8 @@ def specialise(
     if inline:
         options = {"inline": "always", "no_cpython_wrapper": True, **_INLINED}
         return numba.jit(**options)(copy)  # type: ignore[no-any-return]
+    if part:
+        return rare_part(copy)
     kernel = compiled(copy)
     if keep:
         kernel._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")  # type: ignore[attr-defined]

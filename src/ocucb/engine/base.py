@@ -169,20 +169,21 @@ def pseudo_regret(game: Game, stats: Stats) -> float:
 
 
 def play_each_once(
-    game: Game, means: Floats, rewards: Words, stats: Stats, outcome: Outcome, run: int
+    game: Game, noise_alone: bool, rewards: Words, stats: Stats, outcome: Outcome, run: int
 ) -> int:
     """Play the first K rounds, one arm each; return the number of checkpoints passed.
 
-    `means` are those of the game, or zeros for an engine that sums the noise alone.
+    An engine may sum the noise alone: rewards then have mean 0.
     """
     done = 0
     total = 0.0
-    for i in range(means.size):
+    for i in range(game.means.size):
         stats.sums[i] = stats.pulls[i] = 0.0
         if stats.squares.size > 0:
             stats.squares[i] = 0.0
         if i < game.horizon:
-            observe(stats, i, draw(means[i], game.scales[i], rewards))
+            mean = 0.0 if noise_alone else game.means[i]
+            observe(stats, i, draw(mean, game.scales[i], rewards))
             total += game.gaps[i]
             if done < game.checkpoints.size and game.checkpoints[done] == i + 1:
                 outcome.regret[run, done] = total
@@ -252,7 +253,7 @@ def index_of_variance(
 @functools.cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
-    return specialise(play_each_once, {"draw": rewards.draw})
+    return specialise(play_each_once, {"draw": rewards.draw}, part=True)
 
 
 def index_of(family: PolicyFamily) -> Callable[..., float]:

@@ -57,7 +57,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import kernel_part, rare_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -282,7 +282,7 @@ def highest_other(tree: Floats, arm: int) -> float:
     return top
 
 
-@compiled
+@rare_part
 def record(
     game: Game, stats: Stats, leader: int, t: float, done: int, outcome: Outcome, run: int
 ) -> int:
@@ -307,15 +307,13 @@ def play_nonincreasing(
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
-    for i in range(arms):
-        zeros[i] = 0.0  # np.zeros would take longer to compile
+    stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
         start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(game, zeros, rewards, stats, outcome, run)
+        done = play_each_once(game, True, rewards, stats, outcome, run)
         t = K  # rounds played
         index = 0.0
         if t < end:
@@ -483,15 +481,13 @@ def play_nondecreasing(
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree, zeros = new_stats(arms), np.empty(2 * arms), np.empty(arms)
-    for i in range(arms):
-        zeros[i] = 0.0  # np.zeros would take longer to compile
+    stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
         start_stream(rewards, key, first + run, REWARDS)
-        done = play_each_once(game, zeros, rewards, stats, outcome, run)
+        done = play_each_once(game, True, rewards, stats, outcome, run)
         t = K  # rounds played
         leader = arms - 1
         plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
@@ -609,9 +605,9 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions["best_challenger"] = specialise(best_challenger, functions)
-    functions["write_indices"] = specialise(write_indices, functions)
-    functions["scan_rounds"] = specialise(scan_rounds, functions)
+    functions["best_challenger"] = specialise(best_challenger, functions, part=True)
+    functions["write_indices"] = specialise(write_indices, functions, part=True)
+    functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions
 
 

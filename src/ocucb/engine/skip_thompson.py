@@ -61,7 +61,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import kernel_part, rare_part, specialise
 from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -126,7 +126,7 @@ def exponential(stream: Words) -> float:
     return -log(1.0 - uniform(stream))
 
 
-@compiled
+@rare_part
 def one_normal(stream: Words) -> float:
     """Return a standard normal variate in rarely executed code: a call compiles faster."""
     return normal(stream)
@@ -520,7 +520,7 @@ def play_thinned(
             return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, False, rewards, stats, outcome, run)
         for i in range(arms):
             posterior.mean[i] = stats.sums[i]
             posterior.spread[i] = game.sigma * deviation(1.0, K, n, K, *values)
@@ -570,8 +570,8 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel."""
     functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
-    functions["compete"] = specialise(compete, functions, inline=True)
-    functions["lead"] = specialise(lead, functions, inline=True)
+    functions["compete"] = specialise(compete, functions, part=True)
+    functions["lead"] = specialise(lead, functions, part=True)
     return play_thinned, functions
 
 

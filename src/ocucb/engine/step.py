@@ -65,7 +65,7 @@ def play_index(
             return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, False, rewards, stats, outcome, run)
         t = arms
         while done < game.checkpoints.size:
             t += 1
@@ -141,7 +141,7 @@ def play_index_lazily(
             return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, False, rewards, stats, outcome, run)
         t = K  # rounds played
         for i in range(arms):
             ceiling[i] = np.inf
@@ -203,7 +203,7 @@ def play_samples(
             return
         start_stream(rewards, key, first + run, REWARDS)
         start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, False, rewards, stats, outcome, run)
         for i in range(arms):
             centre[i] = stats.sums[i]
             spread[i] = sigma * deviation(1.0, K + 1.0, n, K, *values)
@@ -247,7 +247,7 @@ def play_choices(
         start_stream(choices, key, first + run, CHOICES)
         for i in range(memory.size):
             memory[i] = 0.0
-        done = play_each_once(game, game.means, rewards, stats, outcome, run)
+        done = play_each_once(game, False, rewards, stats, outcome, run)
         t = arms
         while done < game.checkpoints.size:
             t += 1
@@ -300,7 +300,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_index, functions
     functions["leaps"] = family.concave
     functions["bonus"] = rule_of(family) if family.concave else no_bonus
-    functions["select_arm"] = specialise(select_arm, functions)
+    functions["select_arm"] = specialise(select_arm, functions, part=True)
     return play_index_lazily, functions
 
 
