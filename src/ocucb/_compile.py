@@ -14,6 +14,7 @@ user's function gets a name that is never reused.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import threading
@@ -152,15 +153,19 @@ def interruptible(work: Callable[[], T]) -> T:
     """Run work that compiles in another thread, and wait for it.
 
     Ctrl-C is raised in the main thread. Inside the compiler it may hit a callback, where Python
-    reports and drops it; here it ends the wait at once.
+    reports and drops it; here it ends the wait at once. Meanwhile the garbage collector rests: it
+    would take a tenth of the time, to save some 20 MB per kernel.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    helper = ThreadPoolExecutor(1)
+    helper, collecting = ThreadPoolExecutor(1), gc.isenabled()
+    gc.disable()
     try:
         return helper.submit(work).result()
     finally:
         helper.shutdown(wait=False, cancel_futures=True)
+        if collecting:
+            gc.enable()
 
 
 @contextmanager
