@@ -14,6 +14,7 @@ user's function gets a name that is never reused.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import threading
@@ -64,6 +65,11 @@ def kernel_part(function: F) -> F:
     return numba.jit(no_cpython_wrapper=True, **_INLINED)(function)  # type: ignore[no-any-return]
 
 
+def rare_part(function: F) -> F:
+    """Compile a helper that kernels alone call, and only occasionally (see `kernel_part`)."""
+    return numba.jit(no_cpython_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
 def mark_as_users(function: Callable[..., Any]) -> None:
     """Mark a function as a user's; its name must never be reused."""
     _USERS.add(function)
@@ -74,6 +80,7 @@ def specialise(
     functions: dict[str, Any],
     *,
     inline: bool = False,
+    part: bool = False,
     keep: bool = False,
 ) -> Callable[..., Any]:
     """Compile a copy of `template` with `functions` bound to the names that it declares.
@@ -86,8 +93,10 @@ def specialise(
         Compiled functions and constants, by the name that the template uses; those that it does
         not use are ignored.
     inline : bool
-        Inline the copy into its callers before compilation: this halves the time to compile with
-        one caller, and increases it with several.
+        Inline the copy into its callers before compilation: this may halve the time to compile a
+        small one with one caller, and increases it with several.
+    part : bool
+        Only kernels call the copy, as in `rare_part`.
     keep : bool
         Cache the compiled code on disk for the next process, unless some of it is a user's.
 
@@ -109,6 +118,8 @@ def specialise(
     if inline:
         options = {"inline": "always", "no_cpython_wrapper": True, **_INLINED}
         return numba.jit(**options)(copy)  # type: ignore[no-any-return]
+    if part:
+        return rare_part(copy)
     kernel = compiled(copy)
     if keep:
         kernel._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")  # type: ignore[attr-defined]
@@ -142,15 +153,19 @@ def interruptible(work: Callable[[], T]) -> T:
     """Run work that compiles in another thread, and wait for it.
 
     Ctrl-C is raised in the main thread. Inside the compiler it may hit a callback, where Python
-    reports and drops it; here it ends the wait at once.
+    reports and drops it; here it ends the wait at once. Meanwhile the garbage collector rests: it
+    would take a tenth of the time, to save some 20 MB per kernel.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    helper = ThreadPoolExecutor(1)
+    helper, collecting = ThreadPoolExecutor(1), gc.isenabled()
+    gc.disable()
     try:
         return helper.submit(work).result()
     finally:
         helper.shutdown(wait=False, cancel_futures=True)
+        if collecting:
+            gc.enable()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, inlined
+from ._compile import compiled, inlined, kernel_part, rare_part
 from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
@@ -55,7 +55,7 @@ def stream_key(seed: int, *facts: object) -> Words:
     return state.astype(np.uint64)
 
 
-@inlined
+@kernel_part
 def _mix(word: np.uint64) -> np.uint64:
     """Scramble one word (the finaliser of splitmix64, a bijection)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -128,7 +128,7 @@ _STEP = _EDGE[:-1] * 2.0**-52  # width of a layer in units of a signed 53-bit nu
 _TAIL = float(_EDGE[1])
 
 
-@compiled
+@rare_part
 def _normal_outside(state: Words, layer: np.int64, x: float) -> float:
     """Finish the one normal in a hundred whose point falls outside the inner box of its layer."""
     while True:
@@ -158,7 +158,7 @@ def normal(state: Words) -> float:
     return _normal_outside(state, np.int64(layer), x)
 
 
-@inlined
+@kernel_part
 def _stirling_tail(k: float) -> float:
     """Return log(k!) minus Stirling's formula in k + 1."""
     k += 1.0
@@ -168,7 +168,7 @@ def _stirling_tail(k: float) -> float:
     return (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - square / 1680.0) * square) * square) / k
 
 
-@compiled
+@rare_part
 def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
     """Return a binomial variate by inversion; for p <= 1/2 and count * p < 10."""
     odds = p / (1.0 - p)
@@ -186,7 +186,7 @@ def _binomial_by_inversion(state: Words, count: float, p: float) -> float:
             return k
 
 
-@compiled
+@rare_part
 def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
     """Return a binomial variate by Hörmann's BTRS; for p <= 1/2 and count * p >= 10.
 

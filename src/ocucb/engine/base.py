@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import compiled, kernel_part, rare_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
 from ..importance import PLAIN, Mixture
@@ -164,7 +164,7 @@ def squares_added(total: float, count: float, reward: float) -> float:
     return (reward - old) * (reward - (total + reward) / (count + 1.0))
 
 
-@compiled
+@rare_part
 def start_run(
     game: Game, key: Words, first: int, rewards: Words, outcome: Outcome, run: int
 ) -> None:
@@ -182,7 +182,7 @@ def start_run(
         game.mark[0] = float(mixture.marks[0])
 
 
-@compiled
+@rare_part
 def pass_mark(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     """Record the noise of the mixture's arm; no longer tilt it if its time is over."""
     mixture = game.mixture
@@ -328,7 +328,7 @@ def index_of_variance(
 @functools.cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
-    return specialise(play_each_once, {"draw": rewards.draw})
+    return specialise(play_each_once, {"draw": rewards.draw}, part=True)
 
 
 def index_of(family: PolicyFamily) -> Callable[..., float]:

@@ -57,7 +57,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import kernel_part, rare_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -289,7 +289,7 @@ def highest_other(tree: Floats, arm: int) -> float:
     return top
 
 
-@compiled
+@rare_part
 def record(
     game: Game, stats: Stats, leader: int, t: float, done: int, outcome: Outcome, run: int
 ) -> int:
@@ -622,9 +622,9 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions["best_challenger"] = specialise(best_challenger, functions)
-    functions["write_indices"] = specialise(write_indices, functions)
-    functions["scan_rounds"] = specialise(scan_rounds, functions)
+    functions["best_challenger"] = specialise(best_challenger, functions, part=True)
+    functions["write_indices"] = specialise(write_indices, functions, part=True)
+    functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions
 
 

@@ -61,7 +61,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import kernel_part, rare_part, specialise
 from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -129,7 +129,7 @@ def exponential(stream: Words) -> float:
     return -log(1.0 - uniform(stream))
 
 
-@compiled
+@rare_part
 def one_normal(stream: Words) -> float:
     """Return a standard normal variate in rarely executed code: a call compiles faster."""
     return normal(stream)
@@ -579,8 +579,8 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel."""
     functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
-    functions["compete"] = specialise(compete, functions, inline=True)
-    functions["lead"] = specialise(lead, functions, inline=True)
+    functions["compete"] = specialise(compete, functions, part=True)
+    functions["lead"] = specialise(lead, functions, part=True)
     return play_thinned, functions
 
 

@@ -309,7 +309,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_index, functions
     functions["leaps"] = family.concave
     functions["bonus"] = rule_of(family) if family.concave else no_bonus
-    functions["select_arm"] = specialise(select_arm, functions)
+    functions["select_arm"] = specialise(select_arm, functions, part=True)
     return play_index_lazily, functions
 
 

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._types import Floats
 from ._kernels import (
@@ -126,6 +125,8 @@ def ladder(d: int) -> tuple[Floats, Floats, Floats]:
 @cache
 def _rung(rung: int) -> tuple[Floats, Floats, tuple[float, float, float, float]]:
     """Return the smoothing matrix, nodes and dimensions of one rung, for `backward_pass`."""
+    from scipy.special import ndtr  # here, since it takes as long to import as the whole package
+
     unit, to_coefficients, abscissae, weights = _points()
     length = _SHORTEST * _RUNG_RATIO**rung
     # The boundary moves by less than the margin in one step, and moves far only while T, hence

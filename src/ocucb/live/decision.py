@@ -360,11 +360,11 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
     }
     if family.kind == "index":
         slots["index"] = index_of(family)
-        slots["current_index"] = specialise(current_index, slots)
-        slots["refresh_all"] = specialise(refresh_all, slots)
+        slots["current_index"] = specialise(current_index, slots, part=True)
+        slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
         if family.is_lazy:
-            slots["refresh_arm"] = specialise(refresh_arm, slots)
+            slots["refresh_arm"] = specialise(refresh_arm, slots, part=True)
             way = select_arm_lazily
     elif family.kind == "sampling":
         slots["deviation"] = rule_of(family)
@@ -373,7 +373,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         assert family.kind == "choice", family.kind
         slots["choose"] = rule_of(family)
         way = select_arm_by_choice
-    slots["select_arm"] = specialise(way, slots)
+    slots["select_arm"] = specialise(way, slots, part=True)
     kernels = (specialise(template, slots, keep=True) for template in (ask, tell, rebuild))
     return tuple(kernels)  # type: ignore[return-value]
 
