@@ -40,7 +40,7 @@ from .problems import Problem
 _DEPTHS = (0.75, 1.5, 2.5, 3.5)  # shifts beyond the gap, in standard errors of the first rewards
 _LONGEST = 1024  # pulls of the best arm that may be tilted
 _PLAIN = 0.3  # smallest share of plain runs
-_STEPS = 2  # EM steps: more would fit the pilot's noise
+_STEPS = 4  # EM steps: many more would fit the noise of the pilot
 _PARTS = 1024  # shares are multiples of 1 / _PARTS
 _SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
 PILOT_RUNS = 256
