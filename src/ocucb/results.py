@@ -370,11 +370,11 @@ class PolicyResult:
         """
         if not x >= 0.0:
             raise ValueError(f"x must be a regret, at least 0, got {x}.")
-        edges, values, errors = self.tail_curve()
+        _, values, errors = self.tail_curve()
         if x >= self.worst:
             return Estimate(0.0, 0.0)
-        with np.errstate(divide="ignore"):
-            nearest = int(np.argmin(np.abs(np.log(edges) - np.log(np.float64(x)))))
+        octaves = math.log2(self.worst / x) if x > 0.0 else math.inf
+        nearest = round(min(_BINS_PER_OCTAVE * octaves, BINS - 1.0))
         return Estimate(float(values[nearest]), float(errors[nearest]))
 
     def tail_curve(self) -> tuple[Floats, Floats, Floats]:
