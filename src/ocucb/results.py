@@ -710,9 +710,8 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
     amounts = "finite numbers, at least 0"
     sampling = take(document, "sampling", lambda x: x in SAMPLINGS, " or ".join(SAMPLINGS))
     kept = min(runs, SAMPLE_SIZE)
-    weights = np.ones(kept)
-    if sampling != "plain":
-        weights = take_floats(document, "weights", kept)
+    listed = 0 if sampling == "plain" else kept
+    weights = np.array(take_list(document, "weights", listed, is_amount, amounts), dtype=np.float64)
     return PolicyResult(
         policy=take(document, "policy", is_text, "text"),
         label=take(document, "label", is_text, "text"),
@@ -729,7 +728,7 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
         ),
         pulls=np.array(take_list(document, "pulls", arms, is_amount, amounts), dtype=np.float64),
         sample=take_floats(document, "sample", kept),
-        weights=weights,
+        weights=weights if listed else np.ones(kept),
         seconds=float(take(document, "seconds", is_amount, "a number, at least 0")),
         sampling=sampling,
         weight=_estimate(document, "weight"),

@@ -208,14 +208,16 @@ def tilt(
     executor: Executor | None = None,
     *,
     always: bool = False,
+    stored: bool = False,
 ) -> Specification:
     """Return the specification with the mixture that a pilot finds, or as it is if none pays.
 
     With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
+    Errors point to a store if what is played is `stored`.
     """
     reason = obstacle(specification.problem, specification.horizon)
     if reason is None:
-        mixture, gain = _piloted(specification, threads, executor)
+        mixture, gain = _piloted(specification, threads, executor, stored)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return replace(specification, mixture=mixture)
         reason = "the pilot found nothing to gain"
@@ -227,7 +229,7 @@ def tilt(
 
 
 def _piloted(
-    specification: Specification, threads: int, executor: Executor | None
+    specification: Specification, threads: int, executor: Executor | None, stored: bool
 ) -> tuple[Mixture, float]:
     """Return the mixture that a pilot finds, and its gain."""
     first = first_mixture(specification.problem, specification.horizon)
@@ -246,7 +248,7 @@ def _piloted(
                 tasks.append(executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK))
         parts = [task.result() for task in tasks]
     except (BrokenExecutor, CancelledError) as error:
-        raise _workers_gone(error, False) from error
+        raise _workers_gone(error, stored) from error
     finally:
         for task in tasks:
             task.cancel()
