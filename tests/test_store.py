@@ -651,7 +651,7 @@ def test_interruption_commits_what_is_finished(tmp_path):
     path = tmp_path / "results.db"
     script = (
         "import ocucb; ocucb.simulate('ucb', ocucb.gap(), 10_000, 10**6, rng=1, engine='step', "
-        f"store={str(path)!r})"
+        f"sampling='plain', store={str(path)!r})"
     )
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
 
@@ -665,7 +665,9 @@ def test_interruption_commits_what_is_finished(tmp_path):
     with Store(path) as store:
         (one,) = store.contents()
     assert one.result.runs > 0
-    expected = ocucb.simulate("ucb", ocucb.gap(), 10_000, one.result.runs, rng=1, engine="step")
+    expected = ocucb.simulate(
+        "ucb", ocucb.gap(), 10_000, one.result.runs, rng=1, engine="step", sampling="plain"
+    )
     assert (expected[0].regret == one.result.regret).all()
 
 
