@@ -3,8 +3,8 @@
 Every row of the reference file agrees within 4 combined standard errors, on both engines. Were all
 of the 400 comparisons normal and independent, one would fail by chance in one suite of forty
 (400 · 6.3e-5); the seed is fixed. OCUCB with alpha <= 3 has heavy tails, for which the standard
-errors of plain runs are uncertain: where at least 1000 runs fit the budget, ours are tilted, and the
-spread that they find is taken for both programs.
+errors of plain runs are uncertain: where at least 1000 runs fit the budget, ours are tilted, and
+the spread that they find is taken for both programs.
 """
 
 from __future__ import annotations
