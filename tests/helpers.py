@@ -23,9 +23,11 @@ import numpy as np
 import pytest
 
 import ocucb
+from ocucb import importance
 from ocucb.cli import app
 from ocucb.engine import Engine, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _bernoulli, _gaussian
+from ocucb.importance import PLAIN, Mixture
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -107,6 +109,10 @@ def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
         and (x.stderr == y.stderr).all()
         and (x.pulls == y.pulls).all()
         and (x.sample == y.sample).all()
+        and (x.weights == y.weights).all()
+        and (x.histogram == y.histogram).all()
+        and (x.sampling, x.weight, x.deviation) == (y.sampling, y.weight, y.deviation)
+        and x.failure == y.failure
         for x, y in zip(a, b, strict=True)
     )
 
@@ -123,14 +129,34 @@ def call_kernel(
     key: np.ndarray,
     first: int,
     runs: int,
+    mixture: Mixture = PLAIN,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
+    call = playing, policy, problem, horizon, checkpoints, key, first, runs, mixture
+    regret, pulls, _ = weighted_runs(*call)
+    return regret, pulls
+
+
+def weighted_runs(
+    playing: Playing,
+    policy: ocucb.Policy,
+    problem: ocucb.Problem,
+    horizon: int,
+    checkpoints: np.ndarray,
+    key: np.ndarray,
+    first: int,
+    runs: int,
+    mixture: Mixture,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Play runs drawn from a mixture; return their weights too."""
     engine, kernel = playing
-    game = new_game(engine, problem, horizon, checkpoints)
+    game = new_game(engine, problem, horizon, checkpoints, mixture)
     outcome = new_outcome(runs, game)
     stop = np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(horizon), game, key, first, outcome, stop)
-    return outcome.regret, outcome.pulls
+    pulls = outcome.pulls[:, mixture.arm]
+    weights = importance.run_weights(mixture, problem, outcome.noise, pulls)
+    return outcome.regret, outcome.pulls, weights
 
 
 def find_kernel(name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int) -> Playing:

@@ -5,26 +5,39 @@ The twins of the policies are in policy_table.py.
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 import numpy as np
 
+from ocucb.importance import Mixture
 from ocucb.policies import Policy
 from ocucb.problems import Problem
-from ocucb.random import CHOICES, REWARDS, normal, start_stream
+from ocucb.random import CHOICES, REWARDS, normal, start_stream, uniform
 from policy_table import TABLE, argmax
 
 
 def play(
-    policy: Policy, problem: Problem, n: int, key: np.ndarray, run: int, twin: Any = None
+    policy: Policy,
+    problem: Problem,
+    n: int,
+    key: np.ndarray,
+    run: int,
+    twin: Any = None,
+    mixture: Mixture | None = None,
 ) -> tuple[list[int], list[float]]:
     """Return the arms that the policy plays in one run, and the rewards that it gets.
 
-    The policy's twin is taken from the table unless it is given.
+    The policy's twin is taken from the table unless it is given. With a mixture, the run is drawn
+    from one of its components.
     """
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     start_stream(rewards, key, run, REWARDS)
     start_stream(choices, key, run, CHOICES)
+    tilted, shift, length = -1, 0.0, 0
+    if mixture is not None:
+        component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
+        tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
     K, sigma, kind, p = problem.arms, problem.sigma, policy.family.kind, policy.parameters
     inputs = policy.family.inputs
     twin = twin or TABLE[policy.family.name].twin
@@ -50,10 +63,32 @@ def play(
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
-        reward = problem.rewards.draw(problem.means[arm], problem.scales[arm], rewards)
+        mean = problem.means[arm]
+        if arm == tilted and T[arm] < length:
+            mean = mean - shift
+        reward = problem.rewards.draw(mean, problem.scales[arm], rewards)
         T[arm] += 1
         S[arm] += reward
         seen[arm].append(reward)
         arms.append(arm)
         gains.append(reward)
     return arms, gains
+
+
+def weight(mixture: Mixture, problem: Problem, arms: list[int], gains: list[float]) -> float:
+    """Return the weight of a run: densities multiplied reward by reward."""
+    mean, scale = problem.means[mixture.arm], problem.scales[mixture.arm]
+    seen = [gain for arm, gain in zip(arms, gains, strict=True) if arm == mixture.arm]
+
+    def density(x: float, centre: float) -> float:
+        if problem.rewards.binary:
+            return float(centre if x == 1.0 else 1.0 - centre)
+        return exp(-0.5 * ((x - centre) / scale) ** 2)
+
+    total = 0.0
+    parts = zip(mixture.shares, mixture.shifts, mixture.lengths, strict=True)
+    for share, shift, length in parts:
+        for x in seen[:length]:
+            share *= density(x, mean - shift) / density(x, mean)
+        total += share
+    return 1.0 / total

@@ -25,14 +25,23 @@ def result() -> ocucb.SimulationResult:
     return ocucb.simulate(policies, ocucb.gap(3, 0.4), 500, 300, rng=11)
 
 
+def moments(regret: np.ndarray, pulls: np.ndarray) -> Moments:
+    """Reduce plain runs."""
+    runs = len(regret)
+    outcome = Outcome(regret, pulls, np.zeros(runs, dtype=np.int64), np.zeros((runs, 0)))
+    return Moments.of(outcome, np.ones(runs), np.arange(float(pulls.shape[1])))
+
+
 def test_merging_blocks_equals_one_block():
     rng = np.random.default_rng(1)
     regret = rng.normal(1e6, 1.0, (1000, 3))  # a large mean, to see cancellation
     pulls = rng.integers(0, 9, (1000, 2))
-    whole = Moments.of(Outcome(regret, pulls))
-    parts = Moments.of(Outcome(regret[:1], pulls[:1]))
+    whole = moments(regret, pulls)
+    parts = moments(regret[:1], pulls[:1])
     for cut in (slice(1, 17), slice(17, 400), slice(400, 1000)):
-        parts = parts.merged(Moments.of(Outcome(regret[cut], pulls[cut])))
+        parts = parts.merged(moments(regret[cut], pulls[cut]))
+    assert parts.deviation == pytest.approx(whole.deviation, rel=1e-9)
+    assert whole.deviation.value == pytest.approx(regret[:, -1].std(ddof=1), rel=1e-9)
     assert parts.runs == 1000
     assert parts.mean == pytest.approx(whole.mean, rel=1e-14)
     assert parts.squares == pytest.approx(whole.squares, rel=1e-9)
@@ -43,10 +52,10 @@ def test_merging_blocks_equals_one_block():
 def test_the_sample_is_bounded():
     regret = np.arange(50_000.0)[:, None]
     pulls = np.zeros((50_000, 1), dtype=np.int64)
-    merged = Moments.of(Outcome(regret, pulls)).merged(Moments.of(Outcome(regret, pulls)))
+    merged = moments(regret, pulls).merged(moments(regret, pulls))
     assert merged.sample.size == SAMPLE_SIZE
     assert (merged.sample[50_000:] == regret[: SAMPLE_SIZE - 50_000, 0]).all()
-    assert merged.merged(Moments.of(Outcome(regret, pulls))).sample is merged.sample
+    assert merged.merged(moments(regret, pulls)).sample is merged.sample
 
 
 def test_table(result):
@@ -97,6 +106,11 @@ def test_json_object(result):
         "mean_pulls",
         "engine",
         "seconds",
+        "deviation",
+        "failure",
+        "sampling",
+        "effective_runs",
+        "mean_weight",
     ]
     assert one["policy"] == "ocucb:alpha=3,psi=2"
     assert one["quantiles"]["0.5"] == np.median(result[0].sample)
@@ -296,7 +310,8 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "other"}', "is not a simulation"),
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
-        ('{"format": "ocucb-simulation", "format_version": 1}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 1}', "saved in format 1"),
+        ('{"format": "ocucb-simulation", "format_version": 2}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],
@@ -335,13 +350,13 @@ def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
     path = tmp_path / "result.json"
     result.save(path)
     document = json.loads(path.read_text())
-    right = dict.fromkeys(("problem", "noise", "version", "policy", "label", "engine"), str)
-    right |= {"sigma": float, "seconds": float, "seed": int}
+    right = dict.fromkeys(("problem", "rewards", "version", "policy", "label", "engine"), str)
+    right |= {"sigma": float, "seconds": float, "worst": float, "seed": int, "weights": list}
     tried = 0
     for find in (lambda whole: whole, lambda whole: whole["policies"][1]):
         for key in sorted(find(document).keys() - {"format", "format_version"}):
             for wrong in [..., *WRONG]:
-                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400):
+                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400, []):
                     continue
                 changed = copy.deepcopy(document)
                 if wrong is ...:
@@ -371,6 +386,13 @@ def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
         (lambda one: one["sample"].clear(), "sample"),
         (lambda one: one.update(runs=299), "sample"),
         (lambda one: one["sample"].__setitem__(7, "0"), "sample"),
+        (lambda one: one["weights"].append(1.0), "weights"),
+        (lambda one: one.update(sampling="tilted"), "weights"),
+        (lambda one: one["deviation"].pop(), "deviation"),
+        (lambda one: one["failure"].__setitem__(0, -1.0), "failure"),
+        (lambda one: one["histogram"].append([5, 1.0]), "histogram"),
+        (lambda one: one["histogram"].append([-1, 1.0, 1.0]), "histogram"),
+        (lambda one: one["histogram"].append([960, 1.0, 1.0]), "histogram"),
     ],
 )
 def test_parts_that_do_not_fit_together(result, tmp_path, change, key):

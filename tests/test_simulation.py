@@ -29,11 +29,14 @@ def horizon_for(policy: str, horizon: int) -> int:
 
 
 @pytest.mark.parametrize("policy", FIRST_SETTINGS)
-def test_same_bits_for_any_number_of_threads(policy, monkeypatch):
+@pytest.mark.parametrize("sampling", ["plain", "tilted"])
+def test_same_bits_for_any_number_of_threads(policy, sampling, monkeypatch):
     # small blocks, so that there are many of them
     monkeypatch.setattr(specification, "block_runs", lambda *args: 16)
     call = policy, problem_for(policy, [0.8, 0.4, 0.4]), horizon_for(policy, 300), 200
-    results = [ocucb.simulate(*call, rng=5, workers=workers) for workers in (1, 2, 7)]
+    results = [
+        ocucb.simulate(*call, rng=5, workers=workers, sampling=sampling) for workers in (1, 2, 7)
+    ]
     assert same(results[0], results[1])
     assert same(results[0], results[2])
 
@@ -162,6 +165,7 @@ def test_memory_does_not_grow_with_runs():
         ({"runs": 0}, ValueError, "runs must be at least 1, got 0"),
         ({"runs": -5}, ValueError, "runs must be at least 1, got -5"),
         ({"workers": 0}, ValueError, "workers must be at least 1"),
+        ({"sampling": "lucky"}, ValueError, "unknown sampling 'lucky'; choose from auto, plain"),
         ({"engine": "warp"}, ValueError, "unknown engine 'warp'; choose from auto"),
         ({"workers": 10**6}, ValueError, "workers must be at most 1024"),
         ({"checkpoints": "12"}, TypeError, "checkpoints must be a list of rounds, got '12'"),
@@ -187,6 +191,7 @@ def test_wrong_input(change, error, words):
 
 def test_interrupt_keeps_what_was_finished(played):
     call = {"problem": ocucb.gap(), "horizon": 10_000, "rng": 1, "engine": "step"}
+    call["sampling"] = "plain"  # as "auto" would, with as few runs as may be finished
     ocucb.simulate(["ucb", "thompson"], runs=2, **call)  # compile first
     del played[:]
 

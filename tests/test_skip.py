@@ -21,10 +21,11 @@ import pytest
 from scipy import stats
 
 import ocucb
-from helpers import call_kernel, find_kernel
+from helpers import call_kernel, find_kernel, weighted_runs
 from ocucb import problems
 from ocucb._compile import compiled, specialise
 from ocucb.engine import choose_engine, skip, skip_thompson
+from ocucb.importance import Mixture, first_mixture
 from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
 from policy_table import INDEX, SKIPPING, entry_of, make
@@ -55,6 +56,14 @@ CASES = {
     "K=100, uniform": Case(problems.uniform_arms(100, sigma=0.3), 1000, 2000),
     "K=40, few rounds": Case(problems.gap(40, 2.0), 200, 5000),
 }
+
+
+def weighted(policy: ocucb.Policy, case: Case, kernel, seed: int, mixture: Mixture):
+    """Return regret, pulls and weights of runs that are drawn from a mixture."""
+    key = np.array([seed, 99], dtype=np.uint64)
+    n = case.horizon
+    call = policy, case.problem, n, np.array([n]), key, 0, case.runs, mixture
+    return weighted_runs(kernel, *call)
 
 
 def play(policy: ocucb.Policy, case: Case, kernel, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -209,6 +218,24 @@ def test_without_leaps_every_run_is_that_of_the_step_engine(text, name):
     stepped = play(policy, case, find_kernel("step", policy, case.problem, case.horizon), 3)
     assert (skipped[1] == stepped[1]).all()
     assert skipped[0] == pytest.approx(stepped[0], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("text", [text for text in FIRST if text in INDEX])
+@pytest.mark.parametrize("horizon", [4, 6, 10, 34, 300])
+def test_without_leaps_every_tilted_run_is_that_of_the_step_engine(text, horizon):
+    """The same component, tilted for as many pulls, and the same weight.
+
+    With few rounds the best arm often meets a mark in the last round, or in the one before.
+    """
+    policy = make(text)
+    case = Case(problems.gaussian([-0.2, 0.3, -0.5], [0.3, 1.0, 2.0]), horizon, 500)
+    mixture = first_mixture(case.problem, 300)
+    skipped = weighted(policy, case, without_leaps(policy.family), 3, mixture)
+    stepping = find_kernel("step", policy, case.problem, case.horizon)
+    stepped = weighted(policy, case, stepping, 3, mixture)
+    assert (skipped[1] == stepped[1]).all()
+    assert skipped[2] == pytest.approx(stepped[2], rel=1e-9)
+    assert np.unique(stepped[2]).size > 250
 
 
 def test_what_cannot_be_skipped_runs_step_by_step():

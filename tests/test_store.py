@@ -25,6 +25,7 @@ import pytest
 import ocucb
 from helpers import DATA, background, invoke, killed_after, run_with_folder, same, wait_until
 from ocucb import engine
+from ocucb.importance import first_mixture
 from ocucb.specification import Specification, run_blocks
 from ocucb.store import Store, StoreError, _place
 
@@ -131,6 +132,8 @@ def test_identity_covers_what_changes_the_numbers(monkeypatch):
         specification(checkpoints=np.array([10, 2000])),
         specification(seed=2),
         specification(engine="skip"),
+        specification(mixture=first_mixture(PROBLEM, 2000)),
+        specification(mixture=first_mixture(PROBLEM, 100)),
         specification(policy=bonus(1.0)),
         specification(policy=bonus(2.0)),
     ]
@@ -239,9 +242,13 @@ def numbers() -> dict[str, list[float]]:
                 for which in ("step", "skip") if problem.rewards.name == "gaussian" else ("step",):
                     if which == "skip" and family.kind == "choice":
                         continue
-                    one = ocucb.simulate(name, problem, 400, 700, rng=3, engine=which)[0]
-                    mean, error = one.mean_regret, float(one.stderr[-1])
-                    found[f"{name} {problem.rewards.name} {which}"] = [mean, error]
+                    for sampling in ("plain", "tilted"):
+                        one = ocucb.simulate(
+                            name, problem, 400, 700, rng=3, engine=which, sampling=sampling
+                        )[0]
+                        row = f"{name} {problem.rewards.name} {which}"
+                        row += " tilted" if sampling == "tilted" else ""
+                        found[row] = [one.mean_regret, float(one.stderr[-1])]
     return found
 
 
@@ -393,6 +400,12 @@ def plain_database(path):
     database.close()
 
 
+def older(path):
+    with sqlite3.connect(path) as database:
+        database.execute("pragma user_version = 1")
+    database.close()
+
+
 def newer(path):
     with sqlite3.connect(path) as database:
         database.execute("pragma user_version = 99")
@@ -408,7 +421,8 @@ def newer(path):
         (overwritten, "is damaged .* move it away and run again, or rescue"),
         (of_another_program, "is another program's database"),
         (plain_database, "is another program's database"),
-        (newer, "written by a newer ocucb .format 99; this version reads 1"),
+        (older, "written by an older ocucb .format 1; this version reads 2.; use that version, or"),
+        (newer, "written by a newer ocucb .format 99; this version reads 2"),
     ],
 )
 def test_what_is_no_store_is_left_alone(tmp_path, harm, words):
@@ -522,6 +536,7 @@ ODD = [
     "update simulations set sigma = 9e999",
     "update simulations set policy = x'ff'",
     "update simulations set label = x'ff'",
+    "update simulations set sampling = 'biased'",
     "update blocks set runs = -5 where first = 64",
     "update blocks set runs = 'all' where first = 64",
     "update blocks set first = -64 where first = 64",
@@ -636,7 +651,7 @@ def test_interruption_commits_what_is_finished(tmp_path):
     path = tmp_path / "results.db"
     script = (
         "import ocucb; ocucb.simulate('ucb', ocucb.gap(), 10_000, 10**6, rng=1, engine='step', "
-        f"store={str(path)!r})"
+        f"sampling='plain', store={str(path)!r})"
     )
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
 
@@ -650,7 +665,9 @@ def test_interruption_commits_what_is_finished(tmp_path):
     with Store(path) as store:
         (one,) = store.contents()
     assert one.result.runs > 0
-    expected = ocucb.simulate("ucb", ocucb.gap(), 10_000, one.result.runs, rng=1, engine="step")
+    expected = ocucb.simulate(
+        "ucb", ocucb.gap(), 10_000, one.result.runs, rng=1, engine="step", sampling="plain"
+    )
     assert (expected[0].regret == one.result.regret).all()
 
 

@@ -43,6 +43,7 @@ _PLAIN = 0.3  # smallest share of plain runs
 _STEPS = 4  # EM steps: many more would fit the noise of the pilot
 _PARTS = 1024  # shares are multiples of 1 / _PARTS
 _SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
+_LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
 PILOT_RUNS = 256
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
@@ -163,9 +164,10 @@ def _likelihood_ratios(
     mean, scale = float(problem.means[mixture.arm]), float(problem.scales[mixture.arm])
     ratios = []
     for shift, length in zip(mixture.shifts, mixture.lengths, strict=True):
-        mark = max(0, int(np.searchsorted(mixture.marks, length)))
+        mark = int(np.searchsorted(mixture.marks, length))
         count = np.minimum(pulls, length)
-        ratios.append(np.exp(-ratio(noise[:, mark], count, mean, mean - shift, scale)))
+        logarithm = -ratio(noise[:, mark], count, mean, mean - shift, scale)
+        ratios.append(np.exp(np.minimum(logarithm, _LARGE)))
     return ratios
 
 
@@ -201,10 +203,12 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
         if shares[0] < _PLAIN:
             shares *= (1.0 - _PLAIN) / (1.0 - shares[0])
             shares[0] = _PLAIN
-    gain = float(squares.sum() / (squares / _density(shares, ratios)).sum())
     # Rounded, so that the last bits of exponentials do not matter; what is small is left out.
     shares = np.round(shares * _PARTS) / _PARTS
     shares[shares < _SMALL] = 0.0
     shares[0] += 1.0 - shares.sum()
     kept = shares > 0.0
+    if kept.sum() == 1:
+        return PLAIN, 1.0
+    gain = float(squares.sum() / (squares / _density(shares, ratios)).sum())
     return _mixture(mixture.arm, shares[kept], mixture.shifts[kept], mixture.lengths[kept]), gain

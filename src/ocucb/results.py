@@ -41,6 +41,7 @@ SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 _BINS_PER_OCTAVE = 32
 BINS = 30 * _BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
 _VERSION = 2  # of the format of saved files
+_FEWEST = 32  # runs: with fewer, a fitted control variate does more harm than good
 SAMPLINGS = ("plain", "tilted")
 _ROUNDS = "increasing rounds that ends with the horizon"
 
@@ -178,7 +179,9 @@ class Moments:
     def _slope(self, products: Floats) -> Any:
         """Return the coefficients of the control variate."""
         square = float(self.power_products[0, 0])
-        return products / square if square > 0.0 else np.zeros(products.shape)
+        if square > 0.0 and self.runs >= _FEWEST:
+            return products / square
+        return np.zeros(products.shape)
 
     @property
     def weight(self) -> Estimate:
@@ -378,11 +381,21 @@ class PolicyResult:
         return Estimate(float(values[nearest]), float(errors[nearest]))
 
     def tail_curve(self) -> tuple[Floats, Floats, Floats]:
-        """Return regrets in decreasing order, the probability of exceeding each, and its error."""
+        """Return regrets in decreasing order, the probability of exceeding each, and its error.
+
+        Corrected for the mean weight, as the mean regret is.
+        """
         sums, squares = np.cumsum(self.histogram, axis=1) / self.runs
         values = np.concatenate([[0.0], sums[:-1]])
         seconds = np.concatenate([[0.0], squares[:-1]])
-        errors = np.sqrt(np.maximum(seconds - values**2, 0.0) / max(1, self.runs - 1))
+        spread = float(squares[-1] - sums[-1] ** 2)  # of the weights
+        products = seconds - values * sums[-1]
+        slope = np.zeros(values.size)
+        if self.sampling != "plain" and spread > 0.0 and self.runs >= _FEWEST:
+            slope = products / spread
+        left = seconds - values**2 - slope * products
+        errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1))
+        values = np.clip(values - slope * (sums[-1] - 1.0), 0.0, 1.0)
         return bin_edges(self.worst), values, errors
 
     def cvar(self, level: float = 0.95) -> Estimate:
@@ -698,9 +711,8 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
     amounts = "finite numbers, at least 0"
     sampling = take(document, "sampling", lambda x: x in SAMPLINGS, " or ".join(SAMPLINGS))
     kept = min(runs, SAMPLE_SIZE)
-    weights = np.ones(kept)
-    if sampling != "plain":
-        weights = take_floats(document, "weights", kept)
+    listed = 0 if sampling == "plain" else kept
+    weights = np.array(take_list(document, "weights", listed, is_amount, amounts), dtype=np.float64)
     return PolicyResult(
         policy=take(document, "policy", is_text, "text"),
         label=take(document, "label", is_text, "text"),
@@ -717,7 +729,7 @@ def _restored(document: dict[str, Any], arms: int) -> PolicyResult:
         ),
         pulls=np.array(take_list(document, "pulls", arms, is_amount, amounts), dtype=np.float64),
         sample=take_floats(document, "sample", kept),
-        weights=weights,
+        weights=weights if listed else np.ones(kept),
         seconds=float(take(document, "seconds", is_amount, "a number, at least 0")),
         sampling=sampling,
         weight=_estimate(document, "weight"),

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._types import Flags
-from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
+from .importance import PILOT_RUNS, WORTHWHILE, Mixture, Pilot, first_mixture, improved, obstacle
 from .results import Moments, SimulationResult, result_of
 from .specification import (
     Block,
@@ -185,10 +185,7 @@ def run_jobs(
                 _drop(line, head.job)
                 yield head.job
     except (BrokenExecutor, CancelledError) as error:
-        raise RuntimeError(
-            f"the workers are gone ({type(error).__name__}: {error}); restart them and run "
-            "again" + (" to resume from the store." if store is not None else ".")
-        ) from error
+        raise _workers_gone(error, store is not None) from error
     finally:
         for batch in line:
             if batch.future is not None:
@@ -198,46 +195,68 @@ def run_jobs(
             ours.shutdown(wait=False, cancel_futures=True)
 
 
+def _workers_gone(error: BaseException, stored: bool) -> RuntimeError:
+    again = "again to resume from the store." if stored else "again."
+    return RuntimeError(
+        f"the workers are gone ({type(error).__name__}: {error}); restart them and run {again}"
+    )
+
+
 def tilt(
     specification: Specification,
     threads: int,
     executor: Executor | None = None,
     *,
     always: bool = False,
+    stored: bool = False,
 ) -> Specification:
     """Return the specification with the mixture that a pilot finds, or as it is if none pays.
 
     With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
+    Errors point to a store if what is played is `stored`.
     """
     reason = obstacle(specification.problem, specification.horizon)
-    if reason is not None:
-        if always:
-            warnings.warn(
-                f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
-            )
-        return specification
+    if reason is None:
+        mixture, gain = _piloted(specification, threads, executor, stored)
+        if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
+            return replace(specification, mixture=mixture)
+        reason = "the pilot found nothing to gain"
+    if always:
+        warnings.warn(
+            f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
+        )
+    return specification
+
+
+def _piloted(
+    specification: Specification, threads: int, executor: Executor | None, stored: bool
+) -> tuple[Mixture, float]:
+    """Return the mixture that a pilot finds, and its gain."""
     first = first_mixture(specification.problem, specification.horizon)
     trial = replace(specification, mixture=first)
     ours = ThreadPoolExecutor(threads) if executor is None else None
     stop = np.zeros(1, dtype=np.bool_)
     starts = range(0, PILOT_RUNS, _PILOT_BLOCK)
+    tasks: list[Future[Pilot]] = []
     try:
         if ours is not None:
             tasks = [ours.submit(trial.play_pilot, i, _PILOT_BLOCK, stop) for i in starts]
         else:
             assert executor is not None
             package = trial.package
-            tasks = [executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK) for i in starts]
+            for i in starts:
+                tasks.append(executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK))
         parts = [task.result() for task in tasks]
+    except (BrokenExecutor, CancelledError) as error:
+        raise _workers_gone(error, stored) from error
     finally:
+        for task in tasks:
+            task.cancel()
         stop[0] = True
         if ours is not None:
             ours.shutdown(wait=False, cancel_futures=True)
     pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    mixture, gain = improved(first, specification.problem, pilot)
-    return (
-        replace(specification, mixture=mixture) if always or gain >= WORTHWHILE else specification
-    )
+    return improved(first, specification.problem, pilot)
 
 
 def _drop(line: deque[_Batch], job: Job) -> None:

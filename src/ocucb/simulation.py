@@ -170,7 +170,11 @@ def simulate(
             if sampling == "tilted" or (sampling == "auto" and runs >= FEWEST_RUNS):
                 for job in jobs:
                     job.specification = tilt(
-                        job.specification, threads, executor, always=sampling == "tilted"
+                        job.specification,
+                        threads,
+                        executor,
+                        always=sampling == "tilted",
+                        stored=keeper is not None,
                     )
             meter = open_now.enter_context(Meter(progress))
             for job in run_jobs(

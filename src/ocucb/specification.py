@@ -96,7 +96,7 @@ class Specification:
         policy, problem = self.policy, self.problem
         who = policy.name if policy.is_ours else policy.identity(self._arguments)
         facts = (who, problem.identity, problem.sigma, self.horizon, self.engine)
-        return facts if self.mixture is PLAIN else (*facts, self.mixture.identity)
+        return facts if self.mixture.arm < 0 else (*facts, self.mixture.identity)
 
     @cached_property
     def identity(self) -> str:

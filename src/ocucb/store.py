@@ -79,6 +79,7 @@ _SOUND = {
     "simulations": [
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
+        "sampling in ('plain', 'tilted')",
         "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
         "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
         "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",

@@ -355,7 +355,9 @@ def play_nonincreasing(
                     values, game, edge, trend, scale, rival + gap, lead, last, rewards
                 )
                 index = noise / T - gap + near
-            if t == before or (height > 0.0 and t == end - 1.0):  # the leader plays the rest
+            marked = rounds_to_mark(game, leader, T) == 0.0
+            # the leader plays the rest, unless it has met a mark and its mean may change
+            if t == before or (height > 0.0 and t == end - 1.0 and not marked):
                 if leader == game.mixture.arm:  # its weight depends on all its first rewards
                     noise += game.drawn[leader] + scale * normal(rewards)
                 T += end - t
