@@ -200,7 +200,7 @@ def _draw_tails(axes: Axes, result: Curves) -> None:
             left, right = min(left, float(falling.min(initial=x[0]))), max(right, float(x[0]))
     if 0.0 < left < right:
         axes.set_xlim(left, 1.3 * right)
-    axes.set_ylim(max(LEAST_TAIL, 10.0 ** math.floor(math.log10(lowest))), 1.5)
+    axes.set_ylim(max(LEAST_TAIL, 10.0 ** math.floor(math.log10(lowest / 2.0))), 1.5)
     axes.legend(frameon=False)
 
 
