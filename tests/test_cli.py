@@ -453,3 +453,28 @@ def test_progress_only_on_a_terminal():
     assert b"pulls/s" in shown
     assert "Thompson sampling" in out
     assert run(*call).stderr == ""
+
+
+def test_tails_and_sampling(here, tmp_path):
+    picture, drawn = tmp_path / "tail.png", tmp_path / "again.svg"
+    store = str(tmp_path / "results.db")
+    command = "simulate -p ocucb --means 0,-0.3 -n 500 -r 100 --seed 1 --sampling".split()
+    status, out, _ = here(*command, "tilted", "--plot-tail", str(picture), "--store", store)
+    assert status == 0
+    assert "OCUCB: tilted sampling, worth" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "tilted" not in here(*command, "plain")[1]
+    assert here("results", store, "--plot-tail", str(drawn))[0] == 0
+    assert drawn.read_bytes().startswith(b"<?xml")
+    status, _, err = here(*command, "often")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "choose from auto, plain, tilted" in err
+
+
+@pytest.mark.parametrize("command", [CHEAP, ["results", "none.db"]], ids=" ".join)
+def test_the_picture_of_tails_is_tried_before_anything_is_played(command, here, monkeypatch):
+    monkeypatch.setattr(Specification, "prepare", lambda self: pytest.fail("it was played"))
+    for place, words in (("x.txt", "ending must be one of"), ("/nowhere/x.png", "/nowhere")):
+        status, _, err = here(*command, "--plot-tail", place)
+        assert status in (1, 2)
+        assert words in err

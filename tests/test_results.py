@@ -424,3 +424,43 @@ def test_plot(result, tmp_path):
     with pytest.raises(ValueError, match="ending must be one of"):
         result.plot(tmp_path / "figure.txt")
     ocucb.simulate("ucb", ocucb.gap(), 1, 1, rng=1).plot(tmp_path / "single.png")
+
+
+def test_plot_tail(result, tmp_path):
+    path = tmp_path / "tail.png"
+    (axes,) = result.plot_tail(path).axes
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert [line.get_label() for line in axes.get_lines()] == [one.label for one in result]
+    for line, one in zip(axes.get_lines(), result, strict=True):
+        x, p = line.get_xdata(), line.get_ydata()
+        assert one.tail(float(x[0])).value == p[0] > 0.0
+        assert (p[1:] >= p[:-1]).all()  # towards smaller regret
+    with pytest.raises(ValueError, match="ending must be one of"):
+        result.plot_tail(tmp_path / "tail.txt")
+
+
+@pytest.mark.parametrize("means", [[0.0, -0.3], [0.0, 0.0]])
+def test_plot_tail_with_next_to_nothing_to_draw(means, tmp_path):
+    for horizon, runs in ((1, 1), (2, 1), (50, 3)):
+        result = ocucb.simulate("ucb", ocucb.gaussian(means), horizon, runs, rng=1)
+        result.plot_tail(tmp_path / "tail.svg")
+
+
+def test_the_table_says_what_tilted_runs_are_worth():
+    def footer(sampling):
+        result = ocucb.simulate(
+            ["ocucb", "uniform"], ocucb.gap(), 1000, 1000, rng=1, sampling=sampling
+        )
+        return result, result.table().splitlines()[4:]
+
+    result, (line, *others) = footer("tilted")
+    assert line.startswith("OCUCB: tilted sampling, worth ")
+    assert "plain runs; mean weight " in line
+    assert len(others) == 1
+    assert abs(result["ocucb"].weight.value - 1.0) < 5.0 * result["ocucb"].weight.stderr
+    assert footer("plain")[1] == []
+
+
+def test_estimates_have_a_value_and_an_error():
+    assert ocucb.Estimate(1.0, 0.5).stderr == 0.5

@@ -27,6 +27,7 @@ from ocucb.theory._constants import _FAILURE, _SPREAD, _WORST_CASE, _slack
 from ocucb.theory._proof import Proof
 from ocucb.theory._quantities import complexities_of, instance
 from ocucb.theory._report import STATEMENTS
+from ocucb.theory._tail import _crossing
 from ocucb.theory._upper import ocucb_sum
 
 PANEL = [
@@ -873,3 +874,68 @@ def test_wrong_input_gives_one_sentence(words, sentence):
     assert done.exit_code == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "exponent"),
+    [
+        ("ucb", 1.0),
+        ("ucb:constant=5", 2.5),
+        ("moss:constant=4", 2.0),
+        ("ocucb:alpha=3", 1.5),
+        ("aocucb", 1.0),
+        ("thompson", 1.0),
+    ],
+)
+def test_tail_exponent(policy, exponent):
+    assert theory.tail_exponent(policy) == exponent
+    # the policy believes in twice the noise that the best arm has
+    noisy = ocucb.gaussian([0.0, -1.0], [0.5, 1.0])
+    assert theory.tail_exponent(policy, noisy) == pytest.approx(4.0 * exponent)
+
+
+def test_tail_estimate_agrees_with_one_step_and_two():
+    """By hand: P(X1 < -a) + P(X1 >= -a, X1 + X2 < -b)."""
+    a, b = 1.7, 2.9
+    second, _ = quad(lambda x: norm.pdf(x) * norm.cdf(-b - x), -a, 9.0)
+    assert _crossing(np.array([a])) == pytest.approx(norm.cdf(-a), rel=1e-2)
+    assert _crossing(np.array([a, b])) == pytest.approx(norm.cdf(-a) + second, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms", "gap", "regret", "measured"),
+    [  # importance sampling, n = 10^4, 40,000 to 300,000 runs; errors of a few percent
+        ("ocucb", 2, 0.3, 1500.0, 4.08e-4),
+        ("ocucb", 2, 0.5, 2500.0, 5.77e-5),
+        ("ocucb", 10, 0.3, 1500.0, 7.07e-3),
+        ("ucb:constant=1", 2, 0.3, 300.0, 6.75e-3),
+        ("ucb:constant=1", 2, 0.3, 2500.0, 1.46e-3),
+    ],
+)
+def test_tail_estimate_is_close_to_what_is_measured(policy, arms, gap, regret, measured):
+    estimate = theory.tail_estimate(policy, ocucb.gap(arms, gap), 10_000, regret)
+    assert measured < estimate < 1.7 * measured
+
+
+def test_tail_estimate_falls_like_its_exponent():
+    """In the limit of small gaps over sqrt(log x), which is slow: the slope is a little steeper."""
+    problem, n = ocucb.gap(2, 0.1), 10**9
+    p, q = (theory.tail_estimate("ucb:constant=4", problem, n, x) for x in (1e6, 1e7))
+    slope = math.log10(p / q)
+    assert 2.0 < slope < 2.5
+
+
+def test_tails_that_are_not_known():
+    two = ocucb.gap(2, 0.3)
+    assert theory.tail_estimate("ucb", two, 100, 30.0) == 0.0
+    for policy, problem, regret, words in (
+        ("uniform", two, 1.0, "not known"),
+        ("gittins", two, 1.0, "not known"),
+        ("thompson", two, 1.0, "no bonus"),
+        ("ucb", ocucb.bernoulli([0.5, 0.4]), 1.0, "Gaussian rewards"),
+        ("ucb", ocucb.gaussian([0.0, 0.0]), 1.0, "one best arm"),
+        ("ucb", ocucb.gaussian([0.0, -0.1, -0.2]), 1.0, "one gap"),
+        ("ucb", two, -1.0, "at least 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            theory.tail_estimate(policy, problem, 100, regret)

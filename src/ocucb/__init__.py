@@ -48,7 +48,7 @@ _HOME = {
         "uniform_arms",
         "uniform_rewards",
     ],
-    "results": ["PolicyResult", "SimulationResult"],
+    "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
 }
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from .problems import parse_problem as parse_problem
     from .problems import uniform_arms as uniform_arms
     from .problems import uniform_rewards as uniform_rewards
+    from .results import Estimate as Estimate
     from .results import PolicyResult as PolicyResult
     from .results import SimulationResult as SimulationResult
     from .simulation import SimulationInterrupted as SimulationInterrupted

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +68,14 @@ _Dask = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Run on a Dask cluster: tcp://scheduler:8786 (pip install 'ocucb[dask]').",
+    ),
+]
+_PlotTail = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot-tail",
+        metavar="FILE",
+        help="Plot the probability that regret exceeds x, against x, down to 1e-7.",
     ),
 ]
 _Csv = Annotated[
@@ -140,13 +148,15 @@ def _standard_output() -> Iterator[None]:
         sys.exit(1)
 
 
-def _check_outputs(*files: Path | None, picture: Path | None = None) -> None:
+def _check_outputs(*files: Path | None, pictures: Iterable[Path | None] = ()) -> None:
     """Raise, before anything is computed, if a file could not be written afterwards."""
-    if picture is not None:
+    drawn = [one for one in pictures if one is not None]
+    if drawn:
         from .figures import check_ending
 
-        check_ending(picture)
-    check_writable(*files, picture)
+        for picture in drawn:
+            check_ending(picture)
+    check_writable(*files, *drawn)
 
 
 def _deliver(
@@ -277,6 +287,16 @@ def simulate(
         ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="auto, skip or step.")] = "auto",
+    sampling: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="auto, plain or tilted. Tilted runs let the best arm disappoint far more often "
+            "than it does and are weighted accordingly: rare failures, which decide mean and "
+            "variance, are measured with far fewer runs. auto tilts if that pays, from 1000 runs "
+            "on.",
+        ),
+    ] = "auto",
     checkpoints: Annotated[
         str | None,
         typer.Option(metavar="LIST", help="Rounds at which to measure regret: 100,1000,10000"),
@@ -294,6 +314,7 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot regret over time (.png, .pdf, .svg).")
     ] = None,
+    plot_tail: _PlotTail = None,
     csv: _Csv = None,
     save: Annotated[
         Path | None,
@@ -313,6 +334,8 @@ def simulate(
 
     `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --rewards bernoulli -n 1e4 --json`
 
+    `ocucb simulate -p ocucb -p moss --means 0,-0.3 -n 1e4 -r 20000 --plot-tail tails.png`
+
     `ocucb simulate --problem gap:K=10,gap=0.3 -n 1e5 --precision 1% --seed 1 --store results.db`
     """
     from ._text import to_count, to_share
@@ -323,7 +346,7 @@ def simulate(
         rounds = arms.paper_horizon
     if rounds is None:
         raise ValueError("--horizon is missing; set the number of rounds, for example 1e4.")
-    _check_outputs(csv, save, picture=plot)
+    _check_outputs(csv, save, pictures=(plot, plot_tail))
 
     from .simulation import SimulationInterrupted
     from .simulation import simulate as run
@@ -348,6 +371,7 @@ def simulate(
                     else [to_count(part, "a checkpoint") for part in checkpoints.split(",")]
                 ),
                 engine=engine,
+                sampling=sampling,
                 workers=None if workers is None else to_count(workers, "workers"),
                 executor=None if dask is None else _cluster(dask),
                 store=store,
@@ -367,7 +391,7 @@ def simulate(
             print(f"Note: the seed was {result.seed}.", file=sys.stderr)
     try:
         files = (csv, result.to_csv), (save, result.save), (plot, result.plot)
-        _deliver(text, *files, failures=failures)
+        _deliver(text, *files, (plot_tail, result.plot_tail), failures=failures)
     finally:
         if stopped:
             print("Stopped: the numbers are those of the finished runs.", file=sys.stderr)
@@ -408,6 +432,7 @@ def results(
         Path | None,
         typer.Option(metavar="FILE", help="Plot regret over time, one panel per problem."),
     ] = None,
+    plot_tail: _PlotTail = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON array with one object per simulation.")
     ] = False,
@@ -422,7 +447,7 @@ def results(
     """
     from .store import Store, listing, to_csv
 
-    _check_outputs(csv, picture=plot)
+    _check_outputs(csv, pictures=(plot, plot_tail))
     with Store(path, read_only=True) as store:
         found = [
             one
@@ -435,15 +460,16 @@ def results(
     if as_json:
         rows = [{"problem": one.problem, "seed": one.seed, **one.result.to_dict()} for one in found]
         text = json.dumps(rows, indent=1, allow_nan=False)
-    figure: Any = None
-    if plot is not None:
-        from .figures import regret_panels, write
+    pictures: list[tuple[Path, Callable[[Path], object]]] = []
+    if plot is not None or plot_tail is not None:
+        from .figures import regret_panels, tails, write
         from .store import together
 
-        figure = regret_panels(together(found))
-    _deliver(
-        text, (csv, lambda path: to_csv(found, path)), (plot, lambda path: write(figure, path))
-    )
+        groups = together(found)
+        for place, draw in ((plot, regret_panels), (plot_tail, tails)):
+            if place is not None:
+                pictures.append((place, partial(write, draw(groups))))
+    _deliver(text, (csv, lambda path: to_csv(found, path)), *pictures)
 
 
 @app.command()
@@ -520,7 +546,7 @@ def gittins(
 
     if (rounds is None) != (pulls is None) or (rounds is None and not plot):
         raise ValueError("M and T are both needed, for example: ocucb gittins 1000 10.")
-    _check_outputs(picture=out if plot else None)
+    _check_outputs(pictures=[out] if plot else [])
     lines = []
     if rounds is not None:
         m, T = to_count(rounds, "M"), to_count(pulls, "T")
@@ -673,7 +699,7 @@ def theory(
     for option, given in (("--policy", policy), ("--runs", runs), ("--seed", seed)):
         if given and not measure:
             raise ValueError(f"{option} needs --simulate.")
-    _check_outputs(picture=plot)
+    _check_outputs(pictures=[plot])
 
     from . import theory as bounds
     from .theory import DEFAULT_POLICIES as with_bounds

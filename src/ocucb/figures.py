@@ -8,8 +8,9 @@ satisfies.
 from __future__ import annotations
 
 import itertools
+import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,11 +43,12 @@ POLICY_STYLES = {
 }
 _SPARE_COLORS = ("#a65628", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2")
 MOST_PANELS = 12
+LEAST_TAIL = 1e-7  # the smallest probability that is drawn
 _ENDINGS = (".png", ".pdf", ".svg")
 
 
 class Curve(Protocol):
-    """One policy's regret over time, as a `PolicyResult` has it."""
+    """One policy's regret, over time and in the tail, as a `PolicyResult` has it."""
 
     @property
     def policy(self) -> str: ...
@@ -62,6 +64,7 @@ class Curve(Protocol):
     def regret(self) -> Floats: ...
     @property
     def stderr(self) -> Floats: ...
+    def tail_curve(self) -> tuple[Floats, Floats, Floats]: ...
 
 
 class Curves(Protocol):
@@ -136,6 +139,15 @@ def draw_estimates(
 
 def regret_panels(results: Sequence[Curves]) -> Figure:
     """Draw mean regret against rounds, with bands of two standard errors, one panel per result."""
+    return _panels(results, _draw_over_time)
+
+
+def tails(results: Sequence[Curves]) -> Figure:
+    """Draw P(regret > x) against x, with bands of two standard errors, one panel per result."""
+    return _panels(results, _draw_tails)
+
+
+def _panels(results: Sequence[Curves], draw: Callable[[Axes, Curves], None]) -> Figure:
     if not 0 < len(results) <= MOST_PANELS:
         raise ValueError(
             f"there are {len(results)} problems to draw, but a figure holds 1 to {MOST_PANELS}; "
@@ -143,15 +155,20 @@ def regret_panels(results: Sequence[Curves]) -> Figure:
         )
     figure, axes = empty_panels(len(results))
     for result, its_axes in zip(results, axes, strict=True):
-        _draw_over_time(its_axes, result)
+        draw(its_axes, result)
     return figure  # type: ignore[no-any-return]
+
+
+def _title(result: Curves) -> str:
+    runs = [one.runs for one in result]
+    fewest, most = min(runs), max(runs)
+    count = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{result.problem}, N = {count}, seed {result.seed}"
 
 
 def _draw_over_time(axes: Axes, result: Curves) -> None:
     curves = list(result)
-    fewest, most = min(one.runs for one in curves), max(one.runs for one in curves)
-    runs = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    axes.set_title(f"{result.problem}, N = {runs}, seed {result.seed}", fontsize=10)
+    axes.set_title(_title(result), fontsize=10)
     axes.set_xlabel("round $t$")
     styles = policy_styles(one.policy for one in curves)
     for one in curves:
@@ -166,6 +183,38 @@ def _draw_over_time(axes: Axes, result: Curves) -> None:
         axes.set_xlim(1, horizon)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+
+
+def _draw_tails(axes: Axes, result: Curves) -> None:
+    curves = list(result)
+    axes.set_title(f"{_title(result)}, n = {curves[0].horizon:,}", fontsize=10)
+    axes.set(xscale="log", yscale="log", xlabel="$x$", ylabel="P(regret > $x$)")
+    styles = policy_styles(one.policy for one in curves)
+    lowest, left, right = 1.0, math.inf, 0.0
+    for one in curves:
+        x, p = draw_tail(axes, one.tail_curve(), styles[one.policy], one.label)
+        if p.size:
+            lowest = min(lowest, float(p.min()))
+            # 1 is only known up to the mean weight
+            falling = x[p < 0.995 * p.max()]
+            left, right = min(left, float(falling.min(initial=x[0]))), max(right, float(x[0]))
+    if 0.0 < left < right:
+        axes.set_xlim(left, 1.3 * right)
+    axes.set_ylim(max(LEAST_TAIL, 10.0 ** math.floor(math.log10(lowest / 2.0))), 1.5)
+    axes.legend(frameon=False)
+
+
+def draw_tail(
+    axes: Axes, curve: tuple[Floats, Floats, Floats], style: Style, label: str
+) -> tuple[Floats, Floats]:
+    """Draw one tail, as `PolicyResult.tail_curve` has it, where there are data; return that."""
+    drawn = curve[1] >= LEAST_TAIL
+    x, p, error = (part[drawn] for part in curve)
+    color, dashes = style
+    axes.plot(x, p, color=color, linestyle=dashes, linewidth=1.6, label=label)
+    low = np.maximum(p - 2 * error, 1e-3 * LEAST_TAIL)  # what is below 0 leaves the picture
+    axes.fill_between(x, low, p + 2 * error, color=color, alpha=0.2, linewidth=0)
+    return x, p
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:

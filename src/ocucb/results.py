@@ -503,7 +503,6 @@ class SimulationResult:
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
-        tilted = [one for one in self if one.sampling != "plain"]
         for one in self:
             half_width = 2 * float(one.stderr[-1])
             median, high = one.quantile([0.5, 0.95])
@@ -522,13 +521,13 @@ class SimulationResult:
         rewards = f"{self.rewards} rewards, sigma = {self.sigma:g}"
         last = f"{self.problem}, {rewards}, horizon {horizon}, seed {self.seed}"
         lines = [table(rows, left=(0, 2, 6)), last]
-        if tilted:
-            worth = ", ".join(
-                f"{one.label} {one.effective_runs:,.0f} (mean weight {one.weight.value:.3f} ± "
-                f"{2 * one.weight.stderr:.3f})"
-                for one in tilted
-            )
-            lines.append(f"tilted sampling; as precise as plain runs: {worth}")
+        for one in self:
+            if one.sampling != "plain":
+                weight = " ".join(with_half_width(one.weight.value, 2 * one.weight.stderr))
+                lines.append(
+                    f"{one.label}: {one.sampling} sampling, worth "
+                    f"{_worth(one.effective_runs)} plain runs; mean weight {weight}"
+                )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -595,6 +594,28 @@ class SimulationResult:
         from .figures import regret_panels, write
 
         figure = regret_panels([self])
+        if path is not None:
+            write(figure, path)
+        return figure
+
+    def plot_tail(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Plot the probability that the final regret exceeds x, with bands of two standard errors.
+
+        Both axes are logarithmic; probabilities below 1e-7 are left out. A flat stretch far to the
+        right means that runs either go well or fail.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; its ending (.png, .pdf, .svg) determines the format.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from .figures import tails, write
+
+        figure = tails([self])
         if path is not None:
             write(figure, path)
         return figure
@@ -775,6 +796,11 @@ def with_half_width(mean: float, half_width: float) -> tuple[str, str]:
     """Format a number and its error bar with a sensible number of decimals."""
     digits = _digits(half_width)
     return f"{mean:.{digits}f}", f"± {half_width:.{digits}f}" if half_width == half_width else ""
+
+
+def _worth(runs: float) -> str:
+    """Round a number of runs to two digits, which is more than is known about it."""
+    return f"{float(f'{runs:.1e}'):,.0f}" if math.isfinite(runs) else "any number of"
 
 
 def _digits(half_width: float) -> int:

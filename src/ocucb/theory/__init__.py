@@ -7,6 +7,7 @@
 `_constants`           c_γ, c_1 … c_11, C_1(α, ψ), C_2(α, ψ), checked and minimised
 `_proof`               δ_T, u_Δ, δ_Δ, k*, δ̃_Δ and β of the proof of theorem 1
 `_counterexample`      section 2.1: where the conjectured bound fails
+`_tail`                how likely large regret is: the tail's exponent, and an estimate of it
 `_report`              all bounds for one problem, with measured regret beside them
 `_figures`             the pictures of the last two
 =====================  ==========================================================================
@@ -30,6 +31,7 @@ from ._lower import (
 from ._proof import Proof, proof
 from ._quantities import Bound, complexities, complexity, gaps, log_plus
 from ._report import DEFAULT_POLICIES, Report, report
+from ._tail import tail_estimate, tail_exponent
 from ._upper import (
     aocucb_minimax_shape,
     aocucb_shape,
@@ -78,6 +80,8 @@ __all__ = [
     "promise_lower_bound",
     "proof",
     "report",
+    "tail_estimate",
+    "tail_exponent",
     "ucb_bound",
     "ucb_shape",
     "unbalanced_family",
