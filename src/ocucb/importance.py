@@ -43,6 +43,7 @@ _PLAIN = 0.3  # smallest share of plain runs
 _STEPS = 2  # EM steps: more would fit the pilot's noise
 _PARTS = 1024  # shares are multiples of 1 / _PARTS
 _SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
+_FARTHEST = 300.0  # logarithm of a likelihood ratio; the square of a larger one would overflow
 PILOT_RUNS = 256
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
@@ -165,7 +166,8 @@ def _likelihood_ratios(
     for shift, length in zip(mixture.shifts, mixture.lengths, strict=True):
         mark = max(0, int(np.searchsorted(mixture.marks, length)))
         count = np.minimum(pulls, length)
-        ratios.append(np.exp(-ratio(noise[:, mark], count, mean, mean - shift, scale)))
+        logs = -ratio(noise[:, mark], count, mean, mean - shift, scale)
+        ratios.append(np.exp(np.minimum(logs, _FARTHEST)))
     return ratios
 
 
