@@ -255,11 +255,8 @@ def measure(
         )
         context.display.begin([task.label for task in due.values()], a_run, missing)
         found.update(zip(due, _measured(list(due.values()), context), strict=True))
-        due = {
-            i: more
-            for i, task in due.items()
-            if (more := task.more(found[i][0].stderr)) is not None
-        }
+        more = {i: task.more(found[i][0].stderr) for i, task in due.items()}
+        due = {i: task for i, task in more.items() if task is not None}
     return [point for i in range(len(tasks)) for point in found[i]]
 
 
