@@ -166,11 +166,13 @@ def _share(flags: Iterable[bool]) -> str:
 
 
 def _largest_error(panel: Panel, points: Sequence[Point]) -> str:
-    """Say how large standard errors are: as a share of the axis, or of probabilities."""
+    """Say how large standard errors are as a share of the axis; of tails, how far they reach."""
     if panel.tail:
-        deep = min((one for one in points if one.mean > 2.0 * one.stderr), key=lambda one: one.mean)
-        return f"the smallest probability shown is {deep.mean:.1e} ± {2.0 * deep.stderr:.1e}"
-    tolerances = {line.label: line.tolerance for line in panel.lines}
+        clear = (one.mean for one in points if one.mean > 2.0 * one.stderr)
+        return f"probabilities down to {min(clear, default=1.0):.0e}"
+    # in order, as another constant of MOSS gives a line another name
+    lines = dict.fromkeys(one.line for one in points)
+    tolerances = dict(zip(lines, (line.tolerance for line in panel.lines), strict=True))
     found: dict[float, float] = {}
     for one in points:
         tolerance = tolerances[one.line]
@@ -222,8 +224,8 @@ accordingly. The noise is standard normal. Thompson sampling has a flat prior. O
 sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the titles are
 right. In the figure on the failure of MOSS, the text gives its constant as 2, and the author's own
 program has 4; <code>ocucb reproduce exp10 --moss-constant 4</code> shows the latter. The paper
-omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard deviations; here
-they are.</p>"""
+omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard deviations;
+here they are.</p>"""
 
 
 _STYLE = """
