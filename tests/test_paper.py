@@ -16,6 +16,7 @@ import pytest
 
 import ocucb
 from helpers import REFERENCE, killed_after, run
+from ocucb import importance
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
@@ -201,15 +202,30 @@ def test_a_higher_precision_adds_only_missing_runs(tmp_path, few_panels, played)
         assert sum(runs for _, runs in played) == runs
 
 
+def test_pilots_that_find_nothing_mean_plain_runs(recwarn):
+    """Components that are all too small to keep; likelihood ratios beyond the largest number."""
+    import numpy as np
+
+    problem, runs = ocucb.gap(2, 2.0), 256
+    first = importance.first_mixture(problem, 10_000)
+    regret, pulls = np.arange(1.0, runs + 1), np.full(runs, 9_000)
+    for noise, plain in ((50.0, True), (-50.0, False)):
+        marks = np.tile(noise * np.sqrt(first.marks), (runs, 1))
+        pilot = importance.Pilot(regret, marks, pulls)
+        mixture, gain = importance.improved(first, problem, pilot)
+        assert (mixture is importance.PLAIN) == plain
+        assert math.isfinite(gain)
+    assert not recwarn.list
+
+
 def test_tails(tmp_path, few_panels):
     """They agree with plain runs where these reach, and go on far below."""
     reproduce(["tails"], tmp_path, progress=False)
     rows = rows_of(tmp_path / "tails.csv")
     assert {row["sampling"] for row in rows} == {"tilted"}
     for label, policy in (("OCUCB", "ocucb"), ("MOSS", "moss")):
-        sample = ocucb.simulate(policy, ocucb.gap(2, 0.3), 10_000, 65_536, rng=2, sampling="plain")[
-            0
-        ].sample
+        plain = ocucb.simulate(policy, ocucb.gap(2, 0.3), 10_000, 65_536, rng=2, sampling="plain")
+        sample = plain[0].sample
         mine = [row for row in rows if row["line"] == label]
         assert [float(row["x"]) for row in mine] == list(few()["tails"].xs)
         heights = [float(row["mean"]) for row in mine]
@@ -222,7 +238,7 @@ def test_tails(tmp_path, few_panels):
         assert float(mine[-1]["stderr"]) < 0.5 * heights[-1]
     page = (tmp_path / "index.html").read_text()
     assert 'id="fig-tails"' in page
-    assert re.search(r"1024 \(our own panel\).*100% of them tilted; probabilities down to", page)
+    assert re.search(r"1,024 \(our own panel\).*100% of them tilted; probabilities down to", page)
 
 
 def test_finished_points_are_not_played_twice(tmp_path, played):

@@ -209,4 +209,6 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     shares[shares < _SMALL] = 0.0
     shares[0] += 1.0 - shares.sum()
     kept = shares > 0.0
+    if kept.sum() == 1:  # many components with a little gain each
+        return PLAIN, 1.0
     return _mixture(mixture.arm, shares[kept], mixture.shifts[kept], mixture.lengths[kept]), gain
