@@ -1,7 +1,7 @@
 """Write the table of claims in README.md from measured points, which tests/data keeps.
 
 Without arguments, the table is rendered again from tests/data/reproduction.csv; the tests fail if
-README.md differs. With the folder of a reproduction at the default number of runs and seed 1, the
+README.md differs. With the folder of a reproduction at the default precision and seed 1, the
 points are replaced first:
 
     ocucb reproduce --out reproduction
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ocucb.paper import panels
+from ocucb.paper import PRECISION, panels
 from ocucb.paper.claims import COMPETITIVE, EXCELLENT, VISIBLE, WEAK, Estimate, Finding, judge
 from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
@@ -25,7 +25,7 @@ from ocucb.paper.reproduction import read_points
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 POINTS = ROOT / "tests" / "data" / "reproduction.csv"
-COLUMNS = ("panel", "line", "x", "N", "mean", "stderr", "deviation_stderr")
+COLUMNS = ("panel", "line", "x", "N", "mean", "stderr", "deviation", "deviation_stderr")
 TABLE = re.compile(r"\| claim \| verdict .*?\n(?=\n)", re.DOTALL)
 
 
@@ -35,11 +35,14 @@ def keep(folder: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for name, panel in panels().items():
+            if panel.tail:  # no claim is about it
+                continue
             points = read_points(folder / f"{name}.csv", name, seed=1)
-            if {one.runs for one in points} != {panel.default_runs}:
-                raise SystemExit(f"{folder} has no {name} with {panel.default_runs} runs, seed 1.")
+            if {one.precision for one in points} != {PRECISION}:
+                raise SystemExit(f"{folder} has no {name} of precision {PRECISION:g}, seed 1.")
             for one in points:
-                numbers = (f"{x:.8g}" for x in (one.mean, one.stderr, one.deviation_error))
+                found = (one.mean, one.stderr, one.deviation, one.deviation_error)
+                numbers = (f"{x:.8g}" for x in found)
                 writer.writerow((name, one.line, f"{one.x:g}", one.runs, *numbers))
 
 
@@ -56,9 +59,13 @@ def kept_points() -> list[Point]:
                 engine="",
                 horizon=0,
                 runs=int(row["N"]),
+                sampling="",
+                effective_runs=math.nan,
+                mean_weight=math.nan,
+                precision=PRECISION,
                 mean=float(row["mean"]),
                 stderr=float(row["stderr"]),
-                deviation=float(row["stderr"]) * math.sqrt(int(row["N"])),
+                deviation=float(row["deviation"]),
                 deviation_error=float(row["deviation_stderr"]),
                 quantiles=(),
                 seconds=math.nan,

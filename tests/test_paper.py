@@ -16,11 +16,19 @@ import pytest
 
 import ocucb
 from helpers import REFERENCE, killed_after, run
-from ocucb.engine import Outcome
-from ocucb.paper import claims, panels, reproduce, select
+from ocucb import importance
+from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
-from ocucb.paper.measure import Point, RunContext, measure, tasks_of
+from ocucb.paper.measure import (
+    Point,
+    RunContext,
+    _deviation_error,
+    measure,
+    pilot_x,
+    tasks_of,
+    with_mixtures,
+)
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.progress import Display
 from ocucb.paper.reproduction import _full_time
@@ -48,7 +56,7 @@ EXPECTED = {
 
 def test_panels_are_those_of_the_paper():
     known = panels()
-    assert set(known) == {*EXPECTED, "psi", "alpha"}
+    assert set(known) == {*EXPECTED, "psi", "alpha", "tails"}
     for name, (count, first, last, lines, runs, (x, problem, horizon)) in EXPECTED.items():
         panel = known[name]
         assert len(panel.xs) == len(set(panel.xs)) == count
@@ -61,17 +69,17 @@ def test_panels_are_those_of_the_paper():
             policy, what, rounds = line.at(x)
             assert (policy.label, what.name, rounds) == (line.label, problem, horizon)
             assert what.sigma == 1.0
-    assert known["psi"].ours
-    assert known["alpha"].ours
+    assert all(known[name].ours for name in ("psi", "alpha", "tails"))
+    assert (known["exp6"].top, known["exp7"].top) == (150, 800)  # as in the paper
     assert panels(moss_constant=4)["exp10"].lines[1].at(5)[0].name == "moss:constant=4"
     horizons = known["exp8"].xs
     assert horizons[9:12] == (1000, 2000, 3000)
     assert horizons[18:20] == (10_000, 20_000)
 
 
-def test_default_runs_end_where_blocks_end():
+def test_first_runs_end_where_blocks_end():
     """So that more runs can be added without playing any again."""
-    for task in tasks_of(panels().values(), {n: p.default_runs for n, p in panels().items()}, 1):
+    for task in tasks_of(panels().values(), {n: p.fewest_runs for n, p in panels().items()}, 1):
         if task.x in (task.panel.xs[0], task.panel.xs[-1]):
             spec, first = task.specification(), 0
             while first < task.runs:
@@ -90,6 +98,29 @@ def test_selection():
 
 def small(folder, **more):
     return reproduce(["exp6", "exp11"], folder, **{"runs": 128, "progress": False, **more})
+
+
+def few(moss_constant=2.0):
+    """Panels of a few cheap points, and the tails of two policies with few runs."""
+    known = panels(moss_constant)
+    tails = known["tails"]
+    return {
+        "exp6": replace(known["exp6"], xs=known["exp6"].xs[::7]),
+        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4]),
+        "tails": replace(tails, xs=tails.xs[::4], lines=tails.lines[1:4:2], fewest_runs=1024),
+    }
+
+
+@pytest.fixture
+def few_panels(monkeypatch):
+    module = sys.modules["ocucb.paper.reproduction"]
+    monkeypatch.setattr(module, "panels", few)
+    monkeypatch.setattr(module, "select", lambda names: [*names] or [*few()])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -115,6 +146,99 @@ def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path, begun, monkeypat
     assert {"exp6.csv", "fig1.pdf", "fig4.svg", "fig4.png", "claims.csv"} <= set(straight)
     for name in straight:
         assert straight[name] == stopped[name], name
+
+
+def test_runs_are_allotted_by_precision(tmp_path, few_panels):
+    """Every point reaches the goal, and none by far more runs than it takes."""
+    reproduce([], tmp_path, precision=0.01, progress=False)
+    page = (tmp_path / "index.html").read_text()
+    samplings, allotted = set(), set()
+    for panel in (few()["exp6"], few()["exp11"]):
+        tolerances = {line.label: line.tolerance for line in panel.lines}
+        largest = dict.fromkeys(tolerances.values(), 0.0)
+        for row in rows_of(tmp_path / f"{panel.name}.csv"):
+            runs, share = int(row["N"]), float(row["stderr"]) / panel.top
+            tolerance = tolerances[row["line"]]
+            assert share <= 0.01 * tolerance
+            assert runs * (share / (0.01 * tolerance)) ** 2 > 0.6 * runs or runs == 256
+            largest[tolerance] = max(largest[tolerance], share)
+            samplings.add(row["sampling"])
+            allotted.add(runs)
+            assert row["precision"] == "0.01"
+            if row["sampling"] == "plain":
+                assert (row["effective_runs"], row["mean_weight"]) == (row["N"], "1.0")
+            else:
+                assert abs(float(row["mean_weight"]) - 1.0) < 0.3
+        said = " and ".join(f"{share:.2%}" for _, share in sorted(largest.items()))
+        assert f"largest standard error {said}" in page
+        assert f"ocucb reproduce {panel.name} --precision 0.01 --seed 1<" in page
+    assert samplings == {"plain", "tilted"}
+    assert len(allotted) > 5
+
+
+def test_allotted_runs_do_not_depend_on_workers_or_interruptions(
+    tmp_path, few_panels, begun, monkeypatch
+):
+    def go(folder, **more):
+        reproduce([], tmp_path / folder, precision=0.01, progress=False, **more)
+
+    go("straight", workers=2)
+    monkeypatch.setattr("ocucb.store._PAUSE", 0.0)
+    # the pilots are not among the blocks that are counted: the first of these come soon after
+    for blocks in (30, 150):
+        assert killed_after(blocks, begun, lambda: go("stopped"))
+    go("stopped", workers=1)
+    straight, stopped = contents(tmp_path / "straight"), contents(tmp_path / "stopped")
+    assert "fig-tails.svg" in straight
+    assert set(straight) == set(stopped)
+    for name in straight.keys() - {"index.html"}:
+        assert straight[name] == stopped[name], name
+
+
+def test_a_higher_precision_adds_only_missing_runs(tmp_path, few_panels, played):
+    for precision in (0.02, 0.02, 0.01):
+        reproduce(["exp6"], tmp_path, precision=precision, progress=False)
+        runs = sum(int(row["N"]) for row in rows_of(tmp_path / "exp6.csv"))
+        assert sum(runs for _, runs in played) == runs
+
+
+def test_pilots_that_find_nothing_mean_plain_runs(recwarn):
+    """Components that are all too small to keep; likelihood ratios beyond the largest number."""
+    import numpy as np
+
+    problem, runs = ocucb.gap(2, 2.0), 256
+    first = importance.first_mixture(problem, 10_000)
+    regret, pulls = np.arange(1.0, runs + 1), np.full(runs, 9_000)
+    for noise, plain in ((50.0, True), (-50.0, False)):
+        marks = np.tile(noise * np.sqrt(first.marks), (runs, 1))
+        pilot = importance.Pilot(regret, marks, pulls)
+        mixture, gain = importance.improved(first, problem, pilot)
+        assert (mixture is importance.PLAIN) == plain
+        assert math.isfinite(gain)
+    assert not recwarn.list
+
+
+def test_tails(tmp_path, few_panels):
+    """They agree with plain runs where these reach, and go on far below."""
+    reproduce(["tails"], tmp_path, progress=False)
+    rows = rows_of(tmp_path / "tails.csv")
+    assert {row["sampling"] for row in rows} == {"tilted"}
+    for label, policy in (("OCUCB", "ocucb"), ("MOSS", "moss")):
+        plain = ocucb.simulate(policy, ocucb.gap(2, 0.3), 10_000, 65_536, rng=2, sampling="plain")
+        sample = plain[0].sample
+        mine = [row for row in rows if row["line"] == label]
+        assert [float(row["x"]) for row in mine] == list(few()["tails"].xs)
+        heights = [float(row["mean"]) for row in mine]
+        assert heights == sorted(heights, reverse=True)
+        for row in mine:
+            true = (sample > float(row["x"])).mean()
+            error = math.hypot(float(row["stderr"]), math.sqrt(true / 65_536))
+            assert abs(float(row["mean"]) - true) <= 4 * error
+        assert 0 < heights[-1] < 1e-3
+        assert float(mine[-1]["stderr"]) < 0.5 * heights[-1]
+    page = (tmp_path / "index.html").read_text()
+    assert 'id="fig-tails"' in page
+    assert re.search(r"1,024 \(our own panel\).*100% of them tilted; probabilities down to", page)
 
 
 def test_finished_points_are_not_played_twice(tmp_path, played):
@@ -191,28 +315,29 @@ def test_data_files(tmp_path):
         assert float(row["mean"]) == one.mean_regret
         assert float(row["stderr"]) == one.stderr[-1]
         assert float(row["q0.95"]) == one.quantile(0.95)
+        assert (row["sampling"], row["precision"]) == ("plain", "nan")
         deviation = one.sample.std(ddof=1)
         assert float(row["deviation"]) == pytest.approx(deviation)
         if deviation > 0:
-            shape = ((one.sample - one.sample.mean()) ** 4).mean() / one.sample.var() ** 2
-            error = deviation * math.sqrt((shape - 1) / 4 / 16)
             unseen = (0.9 * int(row["horizon"])) ** 2 / 16 / 2 / deviation
-            assert float(row["deviation_stderr"]) == pytest.approx(math.hypot(error, unseen))
+            error = math.hypot(one.deviation.stderr, unseen)
+            assert float(row["deviation_stderr"]) == pytest.approx(error)
 
 
-def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
+def test_reference_rows_agree_at_the_default_precision(tmp_path):
     """Regrets of independent programs, within four combined standard errors.
 
-    The spread of the regret is taken from the larger sample, theirs or ours: a thousand runs may
-    not hold one of the rare disasters that make most of it. Of some 150 comparisons one fails by
-    chance in about 100 seeds.
+    The spread of the regret in plain runs is taken from the larger sample, theirs or ours: a
+    thousand runs may not hold one of the rare disasters that make most of it. Of some 150
+    comparisons one fails by chance in about 100 seeds.
     """
     index = {}
     for panel in panels().values():
         for line in panel.lines:
             for x in panel.xs:
                 policy, problem, horizon = line.at(x)
-                index.setdefault((policy.name, problem.name, horizon), (panel, line, x))
+                if not panel.tail:
+                    index.setdefault((policy.name, problem.name, horizon), (panel, line, x))
     tasks, truths = [], []
     for row in REFERENCE:
         name = ocucb.parse_policy(row["policy"]).name
@@ -220,15 +345,16 @@ def test_reference_rows_agree_at_the_default_number_of_runs(tmp_path):
         if place is not None:
             panel, line, x = place
             one = replace(panel, xs=(x,), lines=(line,))
-            tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
+            tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
             truths.append((float(row["mean_regret"]), float(row["stderr"]), int(row["runs"])))
     assert len(tasks) > 50
     with Store(tmp_path / "results.db") as store:
-        display = Display(False)
+        context = RunContext(2, None, store, Display(False))
         for point, (mean, error, runs) in zip(
-            measure(tasks, RunContext(2, None, store, display)), truths, strict=True
+            measure(with_mixtures(tasks, context), context), truths, strict=True
         ):
-            ours = point.stderr if point.runs > runs else error * math.sqrt(runs / point.runs)
+            sound = point.sampling == "tilted" or point.runs > runs
+            ours = point.stderr if sound else error * math.sqrt(runs / point.runs)
             bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
 
@@ -247,17 +373,20 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
     Of policies without tables: the last bits of those are other ones with other versions of scipy.
     """
     kept = {(one.panel, one.line, one.x): one for one in CLAIMS["kept_points"]()}
-    known = panels()
-    every = tasks_of(known.values(), {name: one.default_runs for name, one in known.items()}, 1)
+    known = [panel for panel in panels().values() if not panel.tail]
+    every = tasks_of(known, {one.name: one.fewest_runs for one in known}, 1)
     assert list(kept) == [(task.panel.name, task.line.label, task.x) for task in every]
     tasks = []
-    for panel in known.values():
+    for panel in known:
         line = [one for one in panel.lines if one.at(panel.xs[0])[0].family.table is None][-1]
-        cheap = min(panel.xs, key=lambda x, line=line: (line.at(x)[2], -x))
+        # a point that is its own pilot, also if it is alone
+        pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
+        cheap = min(pilots, key=lambda x, line=line: (line.at(x)[2], -x))
         one = replace(panel, xs=(cheap,), lines=(line,))
-        tasks += tasks_of([one], {panel.name: panel.default_runs}, 1)
+        tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
     with Store(tmp_path / "results.db") as store:
-        for point in measure(tasks, RunContext(2, None, store, Display(False))):
+        context = RunContext(2, None, store, Display(False))
+        for point in measure(with_mixtures(tasks, context), context):
             same = kept[point.panel, point.line, point.x]
             assert point.runs == same.runs
             for found in ("mean", "stderr", "deviation", "deviation_error"):
@@ -267,7 +396,7 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
 def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001):
     """Points of a line whose regret is a function of x."""
     return [
-        Point(panel, line, x, "", "", "skip", 1, 100, values(x), error,
+        Point(panel, line, x, "", "", "skip", 1, 100, "plain", 100, 1.0, math.nan, values(x), error,
               deviation(x) if callable(deviation) else deviation, deviation_error, (0.0,) * 9, 0.0)
         for x in panels()[panel].xs
     ]  # fmt: skip
@@ -391,18 +520,17 @@ def test_errors_of_deviations_allow_for_what_is_rare():
     The truth lies beyond two errors in at most 5% of 200 samples, and in more than 24 of them with
     probability below 1e-4.
     """
-    import numpy as np
-
-    from ocucb.paper.measure import _deviation_error
-    from ocucb.results import Moments
-
-    sample = ocucb.simulate("ocucb", ocucb.gap(2, 0.3), 10_000, 65_536, rng=1)[0].sample
-    truth, missed = sample.std(), 0
-    for part in sample[:24_000].reshape(200, 120):
-        shape = Moments.of(Outcome(part[:, None], np.zeros((120, 2), dtype=np.int64))).kurtosis
-        error = _deviation_error(part.std(ddof=1), shape, 3000.0, 120)
-        missed += abs(part.std(ddof=1) - truth) > 2 * error
+    result = ocucb.simulate("ocucb", ocucb.gap(2, 0.3), 10_000, 65_536, rng=1, sampling="plain")[0]
+    truth, missed = result.sample.std(), 0
+    for part in result.sample[:24_000].reshape(200, 120):
+        deviation = part.std(ddof=1)
+        shape = ((part - part.mean()) ** 4).mean() / part.var() ** 2
+        sampled = ocucb.results.Estimate(deviation, deviation * math.sqrt((shape - 1) / 4 / 120))
+        error = _deviation_error(replace(result, runs=120, deviation=sampled))
+        missed += abs(deviation - truth) > 2 * error
     assert missed <= 24
+    tilted = replace(result, sampling="tilted", deviation=sampled)
+    assert _deviation_error(tilted) == sampled.stderr
 
 
 def test_errors_of_ratios():
@@ -441,7 +569,7 @@ def test_numbers_in_titles():
 def test_command_line(tmp_path):
     done = run("reproduce", "exp10", "--runs", "1", "--out", str(tmp_path / "a"), "--seed", "3")
     assert done.returncode == 0, done.stderr
-    assert "26 points in 1 panels: about" in done.stderr
+    assert "runs for 26 points: about" in done.stderr
     assert "7. " in done.stdout
     assert done.stdout.splitlines()[-1].endswith("index.html")
     four = run("reproduce", "exp10", "--runs", "1", "--moss-constant", "4", "--out", str(tmp_path))
@@ -451,7 +579,9 @@ def test_command_line(tmp_path):
     assert "ocucb reproduce exp10 --runs 1 --seed 1 --moss-constant 4</code>" in page
     for words, sentence in (
         (["exp3"], "no panel or figure is called 'exp3'"),
-        (["--runs", "3", "--full"], "only one of --runs, --scale and --full"),
+        (["--runs", "3", "--full"], "only one of --precision, --runs, --scale and --full"),
+        (["--runs", "3", "--precision", "0.1"], "only one of --precision, --runs, --scale and"),
+        (["--precision", "0"], "precision must be between 0 and 1, got 0."),
         (["--scale", "0"], "scale must be greater than 0"),
         (["--runs", "0"], "runs must be at least 1"),
     ):

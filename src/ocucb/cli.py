@@ -566,21 +566,31 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[PART]...",
-            help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha) or figures (teaser, fig1 ... "
-            "fig4, fig-psi, fig-alpha). Default: all.",
+            help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha, tails) or figures (teaser, "
+            "fig1 ... fig4, fig-psi, fig-alpha, fig-tails). Default: all.",
         ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for data, figures and the page.")
     ] = Path("reproduction"),
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Largest standard error of a point, as a share of its panel's axis; 8/3 times as "
+            "much for curves with alpha = 1 and in exp10. Default: 0.0075.",
+        ),
+    ] = None,
     runs: Annotated[
-        str | None, typer.Option("--runs", "-r", metavar="N", help="Runs per point.")
+        str | None,
+        typer.Option("--runs", "-r", metavar="N", help="Plain runs per point, instead."),
     ] = None,
     scale: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Runs as a fraction of the paper's: 0.1")
+        str | None,
+        typer.Option(metavar="SHARE", help="Plain runs as a fraction of the paper's: 0.1"),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Use the paper's own number of runs: takes hours.")
+        bool, typer.Option("--full", help="The paper's own number of plain runs: takes hours.")
     ] = False,
     seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
     moss_constant: Annotated[
@@ -592,8 +602,9 @@ def reproduce(
     """Redraw every figure in the paper and check the claims in its text.
 
     Writes a CSV per panel, a PDF, SVG and PNG per figure, claims.csv, and index.html, a page that
-    shows everything. Interrupt it at any time: the same command resumes, and with more runs it
-    adds to the finished ones.
+    shows everything. Points get as many runs as their precision takes, drawn by importance
+    sampling where this pays. Interrupt it at any time: the same command resumes, and with more
+    runs or a higher precision it adds to the finished ones.
 
     **Examples**
 
@@ -602,10 +613,11 @@ def reproduce(
     `ocucb reproduce fig2 exp10 --scale 0.01 --out reproduction`
     """
     from ._text import to_count, to_number
+    from .paper import PRECISION
     from .paper import reproduce as redraw
 
-    if sum((runs is not None, scale is not None, full)) > 1:
-        raise ValueError("use only one of --runs, --scale and --full.")
+    if sum((precision is not None, runs is not None, scale is not None, full)) > 1:
+        raise ValueError("use only one of --precision, --runs, --scale and --full.")
     share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
     try:
         with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
@@ -614,6 +626,7 @@ def reproduce(
                 out,
                 runs=None if runs is None else to_count(runs, "runs"),
                 scale=share,
+                precision=PRECISION if precision is None else to_number(precision, "--precision"),
                 seed=to_count(seed, "seed", least=0),
                 moss_constant=to_number(moss_constant, "--moss-constant"),
                 workers=None if workers is None else to_count(workers, "workers"),

@@ -6,7 +6,7 @@ the text of the paper, `drawing` and `page` present it, and `reproduction` does 
 
 from __future__ import annotations
 
-from .panels import FIGURES, Panel, panels, select
+from .panels import FIGURES, PRECISION, Panel, panels, select
 from .reproduction import reproduce
 
-__all__ = ["FIGURES", "Panel", "panels", "reproduce", "select"]
+__all__ = ["FIGURES", "PRECISION", "Panel", "panels", "reproduce", "select"]

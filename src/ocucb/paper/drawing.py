@@ -25,6 +25,8 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
     mine = [panels[panel] for panel in FIGURES[name][1] if panel in panels]
     if name in ("fig-psi", "fig-alpha"):
         return _spread_figure(mine[0], points)
+    if name == "fig-tails":
+        return _tail_figure(mine[0], points)
     figure, axes = empty_panels(len(mine), size=(5.2, 3.6) if len(mine) > 1 else (6.0, 4.0))
     for panel, its_axes in zip(mine, axes, strict=True):
         kept = TEASER if name == "teaser" else None
@@ -41,7 +43,7 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
 def _draw_panel(
     axes: Axes, panel: Panel, points: Sequence[Point], kept: Sequence[str] | None
 ) -> None:
-    axes.set_title(f"{panel.title}, $N = {tex_number(_runs(points))}$", fontsize=9)
+    axes.set_title(f"{panel.title}, {_runs(points)}", fontsize=9)
     axes.set_xlabel(panel.xlabel)
     by_alpha = panel.name in FIGURES["fig1"][1]
     for label, style in _styles(points, by_alpha).items():
@@ -76,7 +78,7 @@ def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw mean, standard deviation and upper quantiles against a parameter."""
     figure, axes = empty_panels(3, columns=3, size=(4.2, 3.6))
     mine = [one for one in points if one.panel == panel.name]
-    figure.suptitle(f"{panel.title}, $N = {tex_number(_runs(mine))}$", fontsize=10)
+    figure.suptitle(f"{panel.title}, {_runs(mine)}", fontsize=10)
     labels = dict.fromkeys(one.line for one in mine)
     for label, style in zip(labels, _PROBLEM_STYLES, strict=True):
         line = [one for one in mine if one.line == label]
@@ -94,12 +96,38 @@ def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
         its_axes.set_ylabel("regret" if its_axes is axes[0] else "")
         its_axes.set_xlabel(panel.xlabel)
         its_axes.set_ylim(0)
+    axes[0].set_ylim(0, panel.top)
     axes[0].legend(frameon=False, fontsize=8)
     return figure  # type: ignore[no-any-return]
 
 
-def _runs(points: Sequence[Point]) -> int:
-    return min(one.runs for one in points)
+def _tail_figure(panel: Panel, points: Sequence[Point]) -> Figure:
+    """Draw the probability of exceeding a regret, with bands of two standard errors."""
+    figure, (axes,) = empty_panels(1, size=(6.5, 4.3))
+    mine = [one for one in points if one.panel == panel.name]
+    axes.set_title(f"{panel.title}, {_runs(mine)}", fontsize=9)
+    axes.set_xlabel(panel.xlabel)
+    axes.set_ylabel("P(regret > $x$)")
+    for label, (color, dashes) in _styles(mine, False).items():
+        # A logarithm has no place for 0, nor a curve for what a single run or two have shown.
+        line = [one for one in mine if one.line == label and one.mean > 2.0 * one.stderr]
+        xs = [one.x for one in line]
+        axes.plot(xs, [one.mean for one in line], color=color, linestyle=dashes, label=label)
+        low = [one.mean - 2.0 * one.stderr for one in line]
+        high = [one.mean + 2.0 * one.stderr for one in line]
+        axes.fill_between(xs, low, high, color=color, alpha=0.2, linewidth=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(panel.left, panel.right)
+    axes.set_ylim(top=panel.top)
+    axes.legend(frameon=False, fontsize=8)
+    return figure  # type: ignore[no-any-return]
+
+
+def _runs(points: Sequence[Point]) -> str:
+    fewest, most = min(one.runs for one in points), max(one.runs for one in points)
+    more = "" if fewest == most else f" to ${tex_number(most)}$"
+    return f"$N = {tex_number(fewest)}${more}"
 
 
 def tex_number(number: int) -> str:

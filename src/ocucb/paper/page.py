@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import math
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from .._version import __version__
 from ..progress import duration
 from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
 from .measure import Point
-from .panels import FIGURES, Panel, moss_constant_of
+from .panels import FIGURES, PRECISION, Panel, moss_constant_of
 
 
 @dataclass(frozen=True)
@@ -123,38 +124,85 @@ def _figure(name: str, report: Report, folder: Path) -> str:
         commands = "<tr><td>teaser</td><td colspan=3><code>ocucb reproduce teaser</code></td></tr>"
     return f"""<figure id="{name}">
 <img src="data:image/svg+xml;base64,{picture}" alt="{escape(title)}">
-<figcaption><b>{escape(title)}.</b> Bars are two standard errors. {files}
+<figcaption><b>{escape(title)}.</b> {_explained(name)} {files}
 <table>{commands}</table></figcaption>
 </figure>
 """
+
+
+def _explained(name: str) -> str:
+    if name != "fig-tails":
+        return "Bars are two standard errors."
+    return (
+        "Bands are two standard errors. The regret cannot exceed 3000; where a curve is flat, the "
+        "policy has lost the best arm for good, and its height is the probability of that."
+    )
 
 
 def _panel(name: str, report: Report) -> str:
     points = [one for one in report.points if one.panel == name]
     if not points:
         return ""
-    runs = min(one.runs for one in points)
+    fewest, most = min(one.runs for one in points), max(one.runs for one in points)
+    runs = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     panel = report.panels[name]
     origin = "our own panel" if panel.ours else f"paper: {panel.full_runs:,}"
     spent = sum(one.seconds for one in points)
     used = f", {duration(spent)} of processor time" if spent == spent else ""
     return (
         f'<tr><td><a href="{name}.csv">{name}</a></td>'
-        f"<td>N = {runs:,} ({origin}), {len(points)} points{used}</td>"
-        f"<td><code>ocucb reproduce {name} --runs {runs} --seed {report.seed}"
+        f"<td>N = {runs} ({origin}), {len(points)} points, "
+        f"{_share(one.sampling != 'plain' for one in points)} of them tilted; "
+        f"{_largest_error(panel, points)}{used}</td>"
+        f"<td><code>ocucb reproduce {name}{_runs_option(points)} --seed {report.seed}"
         f"{_moss_option(points)}</code></td>"
         "</tr>"
     )
 
 
+def _share(flags: Iterable[bool]) -> str:
+    listed = list(flags)
+    return f"{sum(listed) / len(listed):.0%}"
+
+
+def _largest_error(panel: Panel, points: Sequence[Point]) -> str:
+    """Say how large standard errors are as a share of the axis; of tails, how far they reach."""
+    if panel.tail:
+        clear = (one.mean for one in points if one.mean > 2.0 * one.stderr)
+        return f"probabilities down to {min(clear, default=1.0):.0e}"
+    # in order, as another constant of MOSS gives a line another name
+    lines = dict.fromkeys(one.line for one in points)
+    tolerances = dict(zip(lines, (line.tolerance for line in panel.lines), strict=True))
+    found: dict[float, float] = {}
+    for one in points:
+        tolerance = tolerances[one.line]
+        found[tolerance] = max(found.get(tolerance, 0.0), one.stderr / panel.top)
+    parts = [f"{share:.2%}" for _, share in sorted(found.items())]
+    if len(parts) > 1:
+        parts[1] += " for α = 1"
+    return f"largest standard error {' and '.join(parts)} of the axis"
+
+
+def _runs_option(points: Sequence[Point]) -> str:
+    """Return the option that sets the runs to those of some points; none for the default."""
+    precision = points[0].precision
+    if math.isnan(precision):
+        return f" --runs {points[0].runs}"
+    return "" if precision == PRECISION else f" --precision {precision:g}"
+
+
 def _settings(report: Report) -> str:
+    # all points of a tail come from the same runs
+    tails = {(one.panel, one.line): one for one in report.points if report.panels[one.panel].tail}
+    played = [one for one in report.points if not report.panels[one.panel].tail]
+    played += tails.values()
     parts = ("numpy", "scipy", "numba", "matplotlib")
     libraries = ", ".join(f"{name} {version(name)}" for name in parts)
     facts = {
         "Seed": str(report.seed),
         "Points": f"{len(report.points):,}",
-        "Runs": f"{sum(one.runs for one in report.points):,}",
-        "Pulls": f"{sum(float(one.runs) * one.horizon for one in report.points):.2e}",
+        "Runs": f"{sum(one.runs for one in played):,}",
+        "Pulls": f"{sum(float(one.runs) * one.horizon for one in played):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
         "With --full": report.full,
         "Created": time.strftime("%Y-%m-%d %H:%M %Z"),
@@ -168,12 +216,16 @@ def _settings(report: Report) -> str:
         f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
     )
     return f"""<table class="facts">{rows}</table>
-<p>The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and ψ = 2, and
-UCB and MOSS have constant 2, unless a legend says otherwise. For the second half of the sensitivity
-figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the titles are right. In the
-figure on the failure of MOSS, the text gives its constant as 2, and the author's own program has 4;
-<code>ocucb reproduce exp10 --moss-constant 4</code> shows the latter. The paper omits Gittins from
-exp8 and exp9, and shows neither the dependence on ψ nor standard deviations; here they are.</p>"""
+<p>Points have as many runs as the precision takes, unless their number was given. <em>Tilted</em>
+runs are drawn by importance sampling: the best arm's first rewards are often made worse than they
+are, so that failures, which are rare but decide the mean, are seen, and runs are weighted
+accordingly. The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and
+ψ = 2, and UCB and MOSS have constant 2, unless a legend says otherwise. For the second half of the
+sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the titles are
+right. In the figure on the failure of MOSS, the text gives its constant as 2, and the author's own
+program has 4; <code>ocucb reproduce exp10 --moss-constant 4</code> shows the latter. The paper
+omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard deviations;
+here they are.</p>"""
 
 
 _STYLE = """
@@ -197,7 +249,7 @@ ul { margin: 0; padding: 0; list-style: none; font-size: .9rem; }
 .open, .missing { color: #6b5200; background: #fdf6dd; }
 figure { margin: 1.5rem 0 2.5rem; }
 figure img { width: 100%; max-width: 62rem; height: auto; display: block; }
-#teaser img, #fig3 img { max-width: 34rem; }
+#teaser img, #fig3 img, #fig-tails img { max-width: 34rem; }
 figcaption { font-size: .9rem; }
 figcaption table { margin-top: .4rem; font-size: .85rem; }
 .facts th { white-space: nowrap; font-weight: 600; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,14 +19,16 @@ from ..simulation import to_workers
 from ..store import Store
 from . import drawing
 from .claims import Finding, judge
-from .measure import Point, RunContext, estimate, measure, tasks_of
+from .measure import Point, RunContext, measure, tasks_of, with_mixtures
 from .page import Report, page
-from .panels import FIGURES, Panel, moss_constant_of, panels, select
+from .panels import FIGURES, PRECISION, Panel, moss_constant_of, panels, select
 from .progress import Display
 
-_FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N", "mean", "stderr")
+_FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N")
+_SAMPLING = ("sampling", "effective_runs", "mean_weight", "precision")
 _SPREAD = ("deviation", "deviation_stderr")
-_COLUMNS = (*_FIRST, *_SPREAD, *(f"q{level:g}" for level in QUANTILES), "seed")
+_FOUND = ("mean", "stderr", *_SPREAD)
+_COLUMNS = (*_FIRST, *_SAMPLING, *_FOUND, *(f"q{level:g}" for level in QUANTILES), "seed")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def reproduce(
     *,
     runs: int | None = None,
     scale: float | None = None,
+    precision: float = PRECISION,
     seed: int = 1,
     moss_constant: float = 2.0,
     workers: int | None = None,
@@ -73,17 +77,20 @@ def reproduce(
         The folder for everything. Finished runs are kept there in ``results.db``, so that an
         interrupted reproduction resumes where it stopped, and one with more runs adds to them.
     runs : int, optional
-        Runs per point, instead of each panel's own default.
+        Plain runs per point, instead of as many as `precision` asks for.
     scale : float, optional
-        Runs per point as a fraction of the paper's number; 1 is the paper's own. For our own
-        panels, a fraction of 100,000.
+        The same as a fraction of the paper's number; 1 is the paper's own. For our own panels, a
+        fraction of 100,000.
+    precision : float
+        Largest standard error of a point, as a share of its panel's axis; 8/3 times as much for
+        curves with α = 1 and in "exp10". Runs are tilted where this pays.
     seed : int
     moss_constant : float
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
     workers, executor, progress
         As for `simulate`.
     say : callable
-        Called with the estimated time before anything is played.
+        Called with the estimated time before runs are played.
 
     Returns
     -------
@@ -101,6 +108,9 @@ def reproduce(
     every = panels(moss_constant)
     chosen = [every[name] for name in select(names)]
     runs_of = {panel.name: _runs(panel, runs, scale) for panel in chosen}
+    if not 0.0 < precision < 1.0:
+        raise ValueError(f"precision must be between 0 and 1, got {precision:g}.")
+    wanted = precision if runs is None and scale is None else math.nan
     threads = to_workers(workers)
     folder = Path(out)
     make_folder(folder)
@@ -108,17 +118,11 @@ def reproduce(
     pictures = [f"{name}.{ending}" for name in figures for ending in drawing.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
     check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
-    tasks = tasks_of(chosen, runs_of, seed)
+    tasks = tasks_of(chosen, runs_of, seed, wanted)
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
         context = RunContext(threads, executor, store, display)
-        a_run, missing = estimate(tasks, context)
-        say(
-            f"{len(tasks):,} points in {len(chosen)} panels: about "
-            f"{duration(missing / threads)} with {threads} workers."
-        )
-        display.begin([task.label for task in tasks], a_run, missing)
-        points = list(measure(tasks, context))
+        points = measure(with_mixtures(tasks, context), context, say)
         display.say("drawing")
         spent = time.monotonic() - began
         failures: list[str] = []
@@ -147,7 +151,7 @@ def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
         if not 0.0 < scale <= 1e6:
             raise ValueError(f"scale must be greater than 0 and at most 1e6, got {scale:g}.")
         return max(1, round(scale * panel.full_runs))
-    return panel.default_runs
+    return panel.fewest_runs
 
 
 def _full_time(every: dict[str, Panel], points: Sequence[Point], threads: int) -> str:
@@ -188,8 +192,9 @@ def _write_points(
         for one in points:
             if one.panel == name:
                 what = (one.x, one.line, one.policy, one.problem, one.horizon, one.engine)
-                found = (one.runs, one.mean, one.stderr, one.deviation, one.deviation_error)
-                writer.writerow((*what, *found, *one.quantiles, seed))
+                how = (one.runs, one.sampling, one.effective_runs, one.mean_weight, one.precision)
+                found = (one.mean, one.stderr, one.deviation, one.deviation_error)
+                writer.writerow((*what, *how, *found, *one.quantiles, seed))
     return path
 
 
@@ -224,11 +229,15 @@ def read_points(path: Path, name: str, seed: int) -> list[Point]:
                 engine=row[5],
                 horizon=int(row[4]),
                 runs=int(row[6]),
-                mean=float(row[7]),
-                stderr=float(row[8]),
-                deviation=float(row[9]),
-                deviation_error=float(row[10]),
-                quantiles=tuple(map(float, row[11:-1])),
+                sampling=row[7],
+                effective_runs=float(row[8]),
+                mean_weight=float(row[9]),
+                precision=float(row[10]),
+                mean=float(row[11]),
+                stderr=float(row[12]),
+                deviation=float(row[13]),
+                deviation_error=float(row[14]),
+                quantiles=tuple(map(float, row[15:-1])),
                 seconds=float("nan"),
             )
             for row in rows[1:]
