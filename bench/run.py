@@ -258,8 +258,8 @@ def sampling() -> list[str]:
     lines = [
         "## Sampling",
         "",
-        'Time to equal precision with `sampling="plain"` over that with "auto": 5,000 runs, one core,',
-        "the pilot included. The plain deviation of the regret is the true one, from tilted runs:",
+        'Time to equal precision with `sampling="plain"` over that with "auto": 5,000 runs, one',
+        "core, the pilot included. The plain deviation of the regret is the true one, from tilted runs:",
         "plain ones rarely see it.",
         "",
         "| problem | n | policy | deviation | fewer runs | time, auto/plain | ratio | goal |",
