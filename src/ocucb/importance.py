@@ -39,10 +39,9 @@ from .problems import Problem
 
 _DEPTHS = (0.75, 1.5, 2.5, 3.5)  # shifts beyond the gap, in standard errors of the first rewards
 _LONGEST = 1024  # pulls of the best arm that may be tilted
-_PLAIN = 0.3  # smallest share of plain runs
+_PLAIN = 0.35  # smallest share of plain runs, before small ones are raised: 0.3 then
 _STEPS = 4  # EM steps: many more would fit the noise of the pilot
-_PARTS = 1024  # shares are multiples of 1 / _PARTS
-_SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
+_PARTS = 1024.0  # shares are multiples of 1 / _PARTS, and at least that
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
 PILOT_RUNS = 256
 WORTHWHILE = 1.1  # gain from which runs are tilted
@@ -203,12 +202,9 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
         if shares[0] < _PLAIN:
             shares *= (1.0 - _PLAIN) / (1.0 - shares[0])
             shares[0] = _PLAIN
-    # Rounded, so that the last bits of exponentials do not matter; what is small is left out.
-    shares = np.round(shares * _PARTS) / _PARTS
-    shares[shares < _SMALL] = 0.0
-    shares[0] += 1.0 - shares.sum()
-    kept = shares > 0.0
-    if kept.sum() == 1:
-        return PLAIN, 1.0
+    # Rounded, so that the last bits of exponentials do not matter. Every component keeps a small
+    # share: tails need failures that are too rare to matter for the mean.
+    shares = np.maximum(np.round(shares * _PARTS), 1.0) / _PARTS
+    shares[0] = 1.0 - shares[1:].sum()
     gain = float(squares.sum() / (squares / _density(shares, ratios)).sum())
-    return _mixture(mixture.arm, shares[kept], mixture.shifts[kept], mixture.lengths[kept]), gain
+    return mixture._replace(shares=shares), gain
