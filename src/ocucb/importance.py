@@ -44,6 +44,7 @@ _STEPS = 2  # EM steps: more would fit the pilot's noise
 _PARTS = 1024  # shares are multiples of 1 / _PARTS
 _SMALL = 1.0 / 256.0  # the smallest share of a component that is kept
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
+_RARE = 1e-30  # relative variance of the regret that is none
 PILOT_RUNS = 256
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
@@ -193,7 +194,7 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     weights = 1.0 / _density(mixture.shares, ratios)
     mean = float((weights * pilot.regret).sum() / weights.sum())
     squares = weights * (pilot.regret - mean) ** 2
-    if not squares.sum() > 0.0:
+    if not squares.sum() > _RARE * (weights * pilot.regret**2).sum():
         return PLAIN, 1.0
     shares = mixture.shares
     for _ in range(_STEPS):
