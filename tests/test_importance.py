@@ -180,7 +180,7 @@ def check(playing: Playing, case: Case, mixture: Mixture) -> None:
 @cache
 def _plain(case: Case, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     one = ocucb.simulate(
-        policy_of(case), case.problem, horizon, 40_000, rng=9, sampling="plain", engine="step",
+        policy_of(case), case.problem, horizon, 20_000, rng=9, sampling="plain", engine="step",
         checkpoints=[horizon // 4],
     )[0]  # fmt: skip
     return one.regret, one.stderr
@@ -235,8 +235,8 @@ KERNELS = {
 # Only leaps are harmed. UCB and Thompson leap later, when the tilted arm hardly ever leads.
 HARMED = {
     "ocucb": (CASES["OCUCB, K=2"], tuple(KERNELS)),
-    "ucb": (Case("ucb:constant=0.5", ocucb.gap(2, 1.0), 2000), ("mark forgotten",)),
-    "thompson": (Case("thompson", ocucb.gap(2, 1.0), 2000), ("mark forgotten", "leaps over marks")),
+    "ucb": (Case("ucb:constant=0.5", ocucb.gap(2, 1.0), 800), ("mark forgotten",)),
+    "thompson": (Case("thompson", ocucb.gap(2, 1.0), 800), ("mark forgotten", "leaps over marks")),
 }
 
 
