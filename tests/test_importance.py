@@ -180,7 +180,7 @@ def check(playing: Playing, case: Case, mixture: Mixture) -> None:
 @cache
 def _plain(case: Case, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     one = ocucb.simulate(
-        policy_of(case), case.problem, horizon, 40_000, rng=9, sampling="plain", engine="step",
+        policy_of(case), case.problem, horizon, 20_000, rng=9, sampling="plain", engine="step",
         checkpoints=[horizon // 4],
     )[0]  # fmt: skip
     return one.regret, one.stderr
@@ -232,12 +232,9 @@ KERNELS = {
     "tilts for ever": {"look_for_mark": _tilts_for_ever},
     "drift not tilted": {"play_leader": _drift_not_tilted},
 }
-# Only leaps are harmed. UCB and Thompson leap later, when the tilted arm hardly ever leads.
-HARMED = {
-    "ocucb": (CASES["OCUCB, K=2"], tuple(KERNELS)),
-    "ucb": (Case("ucb:constant=0.5", ocucb.gap(2, 1.0), 2000), ("mark forgotten",)),
-    "thompson": (Case("thompson", ocucb.gap(2, 1.0), 2000), ("mark forgotten", "leaps over marks")),
-}
+# Only leaps are harmed. UCB and Thompson sampling leap later, where the weight hardly depends on
+# what is recorded: their tilted runs are compared above and, with those of UCB, in test_skip.py.
+HARMED = {"ocucb": (CASES["OCUCB, K=2"], tuple(KERNELS))}
 
 
 def harmed(case: Case, parts: dict[str, object]) -> Playing:
@@ -281,7 +278,8 @@ def _wrong_sign(mixture, problem, noise, pulls):
 
 
 def _one_pull_more(mixture, problem, noise, pulls):
-    return _RATIOS(mixture._replace(lengths=mixture.lengths + 1), problem, noise, pulls)
+    longer = mixture._replace(lengths=mixture.lengths + 1, marks=mixture.marks + 1)
+    return _RATIOS(longer, problem, noise, pulls)
 
 
 def _length_ignores_pulls(mixture, problem, noise, pulls):
@@ -299,7 +297,7 @@ def _inverted(mixture, problem, noise, pulls):
 _RATIOS = importance._likelihood_ratios
 
 
-@pytest.mark.parametrize("name", ["OCUCB, K=2", "coins, Thompson"])
+@pytest.mark.parametrize("name", ["OCUCB, K=2", "coins, OCUCB"])
 @pytest.mark.parametrize(
     "wrong",
     [_wrong_sign, _one_pull_more, _length_ignores_pulls, _first_mark_for_all, _inverted],
@@ -378,7 +376,9 @@ def test_exact_values(text, means, n):
     assert one.pulls == pytest.approx(np.array(list(outcomes)).T @ chance, abs=0.1)
     values = np.unique(np.round(regret, 9))
     for x in 0.5 * (values[1:] + values[:-1]):
-        assert agree(one.tail(x), float(chance[regret > x].sum()))
+        above = float(chance[regret > x].sum())
+        if above * one.runs > 1.0:  # what is rarer, and not the best arm's fault, may be missed
+            assert agree(one.tail(x), above)
     # P(regret <= q) reaches the level at the quantile q, or at a neighbour of it.
     for level in (0.1, 0.5, 0.9, 0.99):
         q = one.quantile(level)
@@ -660,10 +660,10 @@ def test_the_pilot_is_part_of_the_specification():
 
 
 def test_precision():
-    found = ocucb.simulate(**CALL, precision=0.1, sampling="tilted")[0]
-    plain = ocucb.simulate(**CALL, precision=0.1, sampling="plain")[0]
+    found = ocucb.simulate(**CALL, precision=0.05, sampling="tilted")[0]
+    plain = ocucb.simulate(**CALL, precision=0.05, sampling="plain")[0]
     for one in (found, plain):
-        assert 2.0 * one.stderr[-1] <= 0.1 * one.mean_regret
+        assert 2.0 * one.stderr[-1] <= 0.05 * one.mean_regret
     assert found.runs < plain.runs / 2
 
 

@@ -43,6 +43,7 @@ _PLAIN = 0.35  # smallest share of plain runs, before small ones are raised: 0.3
 _STEPS = 4  # EM steps: many more would fit the noise of the pilot
 _PARTS = 1024.0  # shares are multiples of 1 / _PARTS, and at least that
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
+_RARE = 1e-30  # relative variance of the regret that is none
 PILOT_RUNS = 256
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
@@ -192,7 +193,7 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     weights = 1.0 / _density(mixture.shares, ratios)
     mean = float((weights * pilot.regret).sum() / weights.sum())
     squares = weights * (pilot.regret - mean) ** 2
-    if not squares.sum() > 0.0:
+    if not squares.sum() > _RARE * (weights * pilot.regret**2).sum():
         return PLAIN, 1.0
     shares = mixture.shares
     for _ in range(_STEPS):
