@@ -1,0 +1,467 @@
+"""Skip-ahead for rewards of 0 and 1: index policies at a cost that hardly grows with n.
+
+Why skipping is exact
+---------------------
+Let the leader have T pulls and S successes before round t + 1, and let no other arm's index exceed
+J while it leads. After s more pulls, all of which fail, it still leads if S is above the border
+
+    C(s) = (T + s) * (J - sigma * bonus(T + s, t + s + 1)),
+
+and successes only help: each adds 1 to the sum. So the pulls up to the first one after which a row
+of failures might have cost the lead need not be looked at one by one. The leader plays them all,
+whatever they pay, and their sum is one binomial number (`Rewards.sample_sum`).
+
+How many these are needs no search: C lies below a line, the same as for Gaussian rewards (`skip`).
+A failure takes a fixed amount off the height of the sum above that line, and the leader surely leads
+as long as the height is positive (`safe_pulls`). When it no longer is, the index itself decides: it
+is computed as the step engine does, and compared with J.
+
+Leaps grow in proportion to T, so a run takes some log n of them once one arm leads clearly. While
+the lead is contested a leap is a pull or two, as cheap as in the step engine.
+
+Ties
+----
+Arms with equal pulls and successes have equal indices, so ties are common. A leap keeps the leader
+*strictly* above J, by a margin that exceeds any rounding. Equality is left to the election, which
+breaks ties uniformly at random among all arms that share the largest index, as the step engine
+does. Since both compute an index with the same operations, what is a tie for one is a tie for the
+other.
+
+Who is next
+-----------
+As in `skip`: a tournament tree holds a ceiling for every arm's index, an old index if the indices
+of unplayed arms never rise (`play_nonincreasing`), else the index at the end of a time window
+(`play_nondecreasing`).
+
+Other rewards
+-------------
+The argument needs a smallest reward and sums that can be drawn at once. Gaussian rewards lack the
+former, uniform ones the latter (sums of few have no simple law, and a normal approximation would
+not be exact).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, expm1, inf, log, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compile import compiled, kernel_part, specialise
+from .._types import Flags, Floats, Words
+from ..policies._base import Policy, PolicyFamily
+from ..problems import Problem
+from ..random import CHOICES, REWARDS, binomial, coins, largest, ones, pick, start_stream
+from ..rewards import Rewards
+from . import step
+from .base import (
+    Engine,
+    Game,
+    Kernel,
+    Outcome,
+    Stats,
+    first_rounds,
+    index_of,
+    mark_failed,
+    never,
+    new_stats,
+    observe,
+    play_each_once,
+    pseudo_regret,
+    record_pulls,
+    rule_of,
+    skip_obstacle,
+)
+from .skip import (
+    COST_ARM,
+    COST_INDEX,
+    COST_ROUND,
+    COST_SWITCH,
+    best_challenger,
+    highest,
+    highest_other,
+    is_finite,
+    raise_tree,
+    record,
+    replace,
+    write_indices,
+)
+
+# Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
+bonus: Callable[..., float]
+index: Callable[..., float]
+concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
+concave: bool  # pulls * bonus is concave as the arm is played
+unplayed_constant: bool  # the index of an unplayed arm does not change
+unplayed_rises: bool  # the index of an unplayed arm may rise
+draw: Callable[[float, float, Words], float]
+
+WORD = 64.0  # coins that are tossed at once
+ALL = np.uint64(2**64 - 1)
+RARE = 41.5  # minus the logarithm of 1e-18
+REACH = 0.25  # length of a line, as a share of the leader's pulls
+
+
+class Facts(NamedTuple):
+    """What does not change: horizon, number of arms, sigma, and pulls up to which it is concave."""
+
+    horizon: float
+    arms: float
+    sigma: float
+    edge: float
+
+
+@kernel_part
+def safe_pulls(height: float, fall: float) -> float:
+    """Return how many pulls the leader surely plays, even if all fail.
+
+    It leads while its height above the line is positive, from which each failure takes `fall`.
+    """
+    return ceil(height / fall) if fall > 0.0 else inf
+
+
+@kernel_part
+def all_but_safe_pulls(height: float, fall: float, mean: float) -> float:
+    """Return how many pulls the leader plays but for a chance of 1e-18.
+
+    Chernoff's bound and Doob's inequality: for any rate r the height falls to zero within m pulls
+    with probability at most exp(m * growth - r * height), growth = log E exp(r * (fall - reward)).
+    This rate is best where fall = mean.
+    """
+    rate = 2.0 * RARE / height
+    growth = log1p(mean * expm1(-rate)) + rate * fall
+    return np.floor(RARE / growth) if growth > 0.0 else inf
+
+
+class Lead(NamedTuple):
+    """The state of the leader: rounds played, its pulls and successes, its index in the next round.
+
+    Arrays stay with the kernels: passing them to a function that is inlined counts references.
+    """
+
+    t: float
+    pulls: float
+    total: float
+    index: float
+
+
+def play_leader(
+    values: Any,
+    facts: Facts,
+    mean: float,
+    scale: float,
+    rival: float,
+    lead: Lead,
+    last: float,
+    rewards: Words,
+) -> Lead:
+    """Let the leader play until its index is not above `rival` or `last` rounds are over.
+
+    At least one round is played.
+    """
+    n, K, sigma, edge = facts
+    t, T, total, _ = lead
+    # It may lead by a tie, and often loses the lead at once: the first pull is none of a leap.
+    total += draw(mean, scale, rewards)
+    T += 1.0
+    t += 1.0
+    near = sigma * bonus(T, t + 1.0, n, K, *values)
+    top = total / T + near
+    while top > rival and t < last:
+        reach = min(last - t, 1.0 + np.floor(REACH * T))
+        if concave:
+            if edge >= T:
+                reach = min(reach, max(1.0, edge - T))
+            far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
+            height = T * (top - rival)
+            fall = rival - ((T + reach) * far - T * near) / reach
+        else:
+            worst = t + 1.0 if unplayed_rises else t + reach + 1.0
+            far = sigma * bonus(T + reach, worst, n, K, *values)
+            fall = rival - far
+            height = total - T * fall
+        # The margin exceeds any rounding.
+        height -= 1e-12 * T * (abs(top) + abs(rival) + near)
+        left, held, heads = reach, 0.0, np.uint64(0)
+        while True:
+            if held == 0.0 and height > WORD * fall:
+                count = max(
+                    safe_pulls(height, fall), all_but_safe_pulls(height, fall, mean)
+                )
+                count = min(left, count)
+                gain = binomial(rewards, count, mean)
+            else:
+                # Coins are tossed by the word. All of them, or as many as are safe, are played at
+                # once; which are left does not depend on what they show.
+                if held == 0.0:
+                    held = min(left, WORD)
+                    heads = coins(rewards, held, mean)
+                count, gain = held, ones(heads)
+                if not height > (count - gain) * fall:
+                    count = max(1.0, min(held, safe_pulls(height, fall)))
+                    gain = ones(heads & (ALL >> np.uint64(WORD - count)))
+                heads >>= np.uint64(count)
+                held -= count
+            total += gain
+            height += gain - count * fall
+            left -= count
+            if not (height > 0.0 and left > 0.0):
+                break
+        T += reach - left
+        t += reach - left
+        near = far if concave and left == 0.0 else sigma * bonus(T, t + 1.0, n, K, *values)
+        top = total / T + near
+    return Lead(t, T, total, top)
+
+
+def play_nonincreasing(
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+) -> None:
+    """Play a policy where the index of an unplayed arm never rises: an old index is a ceiling."""
+    arms, means, scales, sigma = game.means.size, game.means, game.scales, game.sigma
+    n, K = float(game.horizon), float(arms)
+    end = float(game.checkpoints[game.checkpoints.size - 1])
+    facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
+    stats, tree = new_stats(arms), np.empty(2 * arms)
+    sums, pulls = stats.sums, stats.pulls
+    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    for run in range(outcome.regret.shape[0]):
+        if stop[0]:
+            return
+        start_stream(rewards, key, first + run, REWARDS)
+        start_stream(choices, key, first + run, CHOICES)
+        done = play_each_once(game, means, rewards, stats, outcome, run)
+        t = K  # rounds played
+        top = 0.0
+        if t < end:
+            for i in range(arms):
+                tree[arms + i] = index(sums[i], 0.0, 1.0, t + 1.0, n, K, sigma, values)
+            raise_tree(tree)
+        while t < end:
+            if stop[0]:
+                return
+            while True:
+                leader, rival = highest(tree)
+                top = tree[arms + leader]
+                if unplayed_constant:
+                    break
+                T = pulls[leader]
+                top = index(sums[leader] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+                if not top < rival:
+                    break
+                replace(tree, leader, top)
+            if top == rival:
+                if not unplayed_constant:
+                    for i in range(arms):
+                        if tree[arms + i] == rival:
+                            T = pulls[i]
+                            fresh = index(sums[i] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+                            replace(tree, i, fresh)
+                leader = pick(tree[arms:], rival, choices)
+            if not is_finite(top):
+                break
+            if t + 1.0 == end or rival == -inf:  # nobody else will lead
+                pulls[leader] += end - t
+                t = end
+            else:
+                lead = Lead(t, pulls[leader], sums[leader], top)
+                t, pulls[leader], sums[leader], top = play_leader(
+                    values, facts, means[leader], scales[leader], rival, lead, end - 1.0, rewards
+                )
+                if not is_finite(top):
+                    break
+                replace(tree, leader, top)
+            if game.checkpoints[done] <= t:
+                done = record(game, stats, leader, t, done, outcome, run)
+        if not is_finite(top):
+            mark_failed(outcome, run)
+        record_pulls(stats, outcome, run)
+
+
+@kernel_part
+def shifted_mean(game: Game, stats: Stats, i: int) -> float:
+    """Return the mean of an arm, not shifted, where `skip` shifts it."""
+    mean: float = stats.sums[i] / stats.pulls[i]
+    return mean
+
+
+def scan_rounds(
+    values: Any,
+    game: Game,
+    means: Floats,
+    stats: Stats,
+    tree: Floats,
+    t: float,
+    until: float,
+    leader: int,
+    done: int,
+    rewards: Words,
+    choices: Words,
+    outcome: Outcome,
+    run: int,
+) -> tuple[float, int, int, int]:
+    """Run the plain loop while t < until; return what `skip.scan_rounds` returns."""
+    arms, turns = means.size, 0
+    leaves = tree[arms:]
+    while t < until:
+        write_indices(values, game, stats, t + 1.0, tree)
+        best = largest(leaves, choices)
+        if best < 0 or not is_finite(leaves[best]):
+            return t, -1, turns, done
+        if best != leader:
+            leader = best
+            turns += 1
+        observe(stats, leader, draw(means[leader], game.scales[leader], rewards))
+        t += 1.0
+        if t == game.checkpoints[done]:
+            outcome.regret[run, done] = pseudo_regret(game, stats)
+            done += 1
+    return t, leader, turns, done
+
+
+def play_nondecreasing(
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+) -> None:
+    """Play a policy where the index of an unplayed arm may rise.
+
+    Windows, ceilings and the plain loop are those of `skip.play_nondecreasing`. If the largest
+    index belongs to several arms, all arms are evaluated and one of these plays a single round.
+    """
+    arms, means, scales, sigma = game.means.size, game.means, game.scales, game.sigma
+    n, K = float(game.horizon), float(arms)
+    end = float(game.checkpoints[game.checkpoints.size - 1])
+    facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
+    price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
+    stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(2 * arms)
+    sums, pulls = stats.sums, stats.pulls
+    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    for run in range(outcome.regret.shape[0]):
+        if stop[0]:
+            return
+        start_stream(rewards, key, first + run, REWARDS)
+        start_stream(choices, key, first + run, CHOICES)
+        done = play_each_once(game, means, rewards, stats, outcome, run)
+        t = K  # rounds played
+        leader = arms - 1
+        plain, patience, width = True, 8.0, min(1 / 32, 32.0 / K)
+        while t < end and leader >= 0:
+            if stop[0]:
+                return
+            start = t
+            if plain:
+                until = min(end, t + patience)
+                t, leader, turns, done = scan_rounds(
+                    values, game, means, stats, now, t, until, leader, done, rewards, choices,
+                    outcome, run,
+                )  # fmt: skip
+                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+                continue
+            until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
+            write_indices(values, game, stats, until, tree)
+            for i in range(arms, 2 * arms):
+                tree[i] = tree[i] if tree[i] == tree[i] else inf
+            raise_tree(tree)
+            T = pulls[leader]
+            top = index(sums[leader] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+            turns, looks, cost = 0, 0, fill
+            while t < until and cost < 2.0 * (fill + (t - start) * price):
+                if not is_finite(top):
+                    leader = -1
+                    break
+                rival = highest_other(tree, leader)
+                valid = until  # last round in which no other arm exceeds `rival`
+                turns += 1
+                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
+                if not top > rival:
+                    challenger, best, second, seen = best_challenger(
+                        values, game, stats, tree, top, leader, t + 1.0
+                    )
+                    looks += seen
+                    if best != best or best == inf:
+                        leader = -1
+                        break
+                    if best >= top:
+                        if best == max(second, top):
+                            write_indices(values, game, stats, t + 1.0, now)
+                            challenger = pick(now[arms:], best, choices)
+                            looks += arms
+                        T = pulls[leader]
+                        ceiling = index(sums[leader] / T, 0.0, T, until, n, K, sigma, values)
+                        replace(tree, leader, ceiling)
+                        leader = challenger
+                        best, top = max(second, top), best
+                        rival = highest_other(tree, leader)
+                if not top > rival:
+                    # The best of these is at `best` now. Find a time until which no arm exceeds a
+                    # level halfway up to the leader.
+                    level = 0.5 * (best + top)
+                    share = (level - best) / (rival - best) if rival > best else 0.0
+                    span = np.floor(share * (until - t - 1.0))
+                    while span > 0.0:
+                        _, rival, _, seen = best_challenger(
+                            values, game, stats, tree, level, leader, t + 1.0 + span
+                        )
+                        looks += seen
+                        rival = max(rival, level)
+                        if rival < top:
+                            break
+                        span = np.floor(0.25 * span)
+                    valid = t + 1.0 + span
+                if t + 1.0 == end or rival == -inf:  # nobody else will lead
+                    pulls[leader] += end - t
+                    t = end
+                else:
+                    lead = Lead(t, pulls[leader], sums[leader], top)
+                    last = max(t + 1.0, valid - 1.0)
+                    t, pulls[leader], sums[leader], top = play_leader(
+                        values, facts, means[leader], scales[leader], rival, lead, last, rewards
+                    )
+                if game.checkpoints[done] <= t:
+                    done = record(game, stats, leader, t, done, outcome, run)
+            plain = cost > (t - start) * price
+            patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
+            width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
+        if leader < 0:
+            mark_failed(outcome, run)
+        record_pulls(stats, outcome, run)
+
+
+# The engine's three answers
+
+
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return why this engine cannot play a policy, or None if it can."""
+    rewards = problem.rewards
+    able = rewards.binary and rewards.sample_sum is not None
+    return skip_obstacle(policy, problem, horizon, able)
+
+
+def cost(policy: Policy, problem: Problem, horizon: int) -> float:
+    """Return the nominal nanoseconds per run: those of stepping where skipping does not pay."""
+    return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
+
+
+def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
+    """Return the kernel for how the index of an unplayed arm changes."""
+    functions: dict[str, Any] = {
+        "bonus": rule_of(family),
+        "index": index_of(family),
+        "concave_until": family.code.compiled.get("concave_until", never),
+        "concave": family.concave,
+        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_rises": family.unplayed_index == "nondecreasing",
+        "draw": rewards.draw,
+        "play_each_once": first_rounds(rewards),
+    }
+    functions["play_leader"] = specialise(play_leader, functions, inline=True)
+    if family.never_rises:
+        return play_nonincreasing, functions
+    slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean}
+    functions["best_challenger"] = specialise(best_challenger, slots)
+    functions["write_indices"] = specialise(write_indices, slots)
+    functions["scan_rounds"] = specialise(scan_rounds, functions)
+    return play_nondecreasing, functions
+
+
+ENGINE = Engine("skip", "index", obstacle, cost, kernel)
