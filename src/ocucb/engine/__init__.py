@@ -59,7 +59,10 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     able = [engine for engine, text in zip(asked, obstacles, strict=True) if text is None]
     if able:
         return min(able, key=lambda engine: engine.cost(policy, problem, horizon))
-    reason = "; ".join(dict.fromkeys(filter(None, obstacles))) or f"no {wanted} engine plays {kind} policies"
+    reason = (
+        "; ".join(dict.fromkeys(filter(None, obstacles)))
+        or f"no {wanted} engine plays {kind} policies"
+    )
     warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
     return step.ENGINE
 

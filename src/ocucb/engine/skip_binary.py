@@ -2,53 +2,63 @@
 
 Why skipping is exact
 ---------------------
-Let the leader have T pulls and S successes before round t + 1, and let no other arm's index exceed
-J while it leads. After s more pulls, all of which fail, it still leads if S is above the border
+Let the leader have T pulls before round t + 1, and let no other arm's index exceed J while it
+leads. After s more pulls it still leads if its summed reward is above the border
 
-    C(s) = (T + s) * (J - sigma * bonus(T + s, t + s + 1)),
+    C(s) = (T + s) * (J - sigma * bonus(T + s, t + s + 1)).
 
-and successes only help: each adds 1 to the sum. So the pulls up to the first one after which a row
-of failures might have cost the lead need not be looked at one by one. The leader plays them all,
-whatever they pay, and their sum is one binomial number (`Rewards.sample_sum`).
+1. *A line above the border*, the same as for Gaussian rewards (`skip`): a chord where
+   ``pulls * bonus`` is concave, else a looser line. A sum above the line is above the border.
+2. *Pulls that cannot cost the lead.* A failure takes a fixed amount off the height of the sum above
+   the line, so even if all fail the first height / amount pulls keep the lead (`safe_pulls`): no
+   search is needed. The leader plays them whatever they pay, and what they pay is one binomial
+   number.
+3. *Pulls that hardly can.* If the height is many times what chance can take off in m pulls,
+   Chernoff's bound says so, and m pulls are one binomial number, too (`all_but_safe_pulls`).
+4. *Near the line* coins are tossed 64 at a time (`coins`), in the order in which they are played.
+   Often their sum alone shows that they keep the lead; if not, as many as are safe are played, and
+   then the rest is looked at. Coins are dropped only where the lead is lost: what comes after the
+   first time at which the height is not positive has no influence on that time, so fresh coins
+   have the right law.
+5. *On the line or below* the index itself decides. It is computed as the step engine does.
 
-How many these are needs no search: C lies below a line, the same as for Gaussian rewards (`skip`).
-A failure takes a fixed amount off the height of the sum above that line, and the leader surely leads
-as long as the height is positive (`safe_pulls`). When it no longer is, the index itself decides: it
-is computed as the step engine does, and compared with J.
-
-Leaps grow in proportion to T, so a run takes some log n of them once one arm leads clearly. While
-the lead is contested a leap is a pull or two, as cheap as in the step engine.
+Steps 1, 2, 4 and 5 are exact. Step 3 is wrong with probability at most 1e-18 each time, a hundredth
+of the resolution of the random numbers, and a run takes a few thousand such steps at most: its law
+differs from that in the step engine by less than 1e-14. Leaps grow with T, so a run takes some
+log n of them once one arm leads clearly.
 
 Ties
 ----
 Arms with equal pulls and successes have equal indices, so ties are common. A leap keeps the leader
 *strictly* above J, by a margin that exceeds any rounding. Equality is left to the election, which
-breaks ties uniformly at random among all arms that share the largest index, as the step engine
-does. Since both compute an index with the same operations, what is a tie for one is a tie for the
-other.
+picks one of all the arms that share the largest index, uniformly at random, as the step engine
+does. Both compute indices with the same operations, so a tie for one is a tie for the other.
 
 Who is next
 -----------
-As in `skip`: a tournament tree holds a ceiling for every arm's index, an old index if the indices
-of unplayed arms never rise (`play_nonincreasing`), else the index at the end of a time window
+As in `skip`, a tournament tree holds a ceiling for every arm's index: an old index if those of
+unplayed arms never rise (`play_nonincreasing`), else that at the end of a time window
 (`play_nondecreasing`).
 
-Other rewards
--------------
-The argument needs a smallest reward and sums that can be drawn at once. Gaussian rewards lack the
-former, uniform ones the latter (sums of few have no simple law, and a normal approximation would
-not be exact).
+What else could skip
+--------------------
+The argument needs a smallest reward, and sums that can be drawn at once. Gaussian rewards have no
+smallest; sums of uniform rewards have no simple law, and a normal approximation would not be exact.
+
+A policy that states its whole index (KL-UCB would) needs a declaration that it rises with the mean.
+The largest s after which it is still above J could then be found by bisection in `play_leader`, the
+only place that knows of a bonus; elections use `index`, which takes any form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, expm1, inf, log, log1p
+from math import expm1, inf, log, log1p, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import compiled, kernel_part, specialise
+from .._compile import kernel_part, specialise
 from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -66,27 +76,13 @@ from .base import (
     mark_failed,
     never,
     new_stats,
-    observe,
     play_each_once,
     pseudo_regret,
     record_pulls,
     rule_of,
     skip_obstacle,
 )
-from .skip import (
-    COST_ARM,
-    COST_INDEX,
-    COST_ROUND,
-    COST_SWITCH,
-    best_challenger,
-    highest,
-    highest_other,
-    is_finite,
-    raise_tree,
-    record,
-    replace,
-    write_indices,
-)
+from .skip import best_challenger, highest, highest_other, is_finite, raise_tree, record, replace
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
 bonus: Callable[..., float]
@@ -100,7 +96,12 @@ draw: Callable[[float, float, Words], float]
 WORD = 64.0  # coins that are tossed at once
 ALL = np.uint64(2**64 - 1)
 RARE = 41.5  # minus the logarithm of 1e-18
+
+# These affect the speed, never the law.
 REACH = 0.25  # length of a line, as a share of the leader's pulls
+STRETCH = 0.8  # coins to look at, in units of those that would be safe if the mean share failed
+COST_ROUND, COST_ARM = 20.0, 2.5  # nanoseconds of a round of the plain loop, and of each arm in it
+COST_SWITCH, COST_INDEX = 60.0, 35.0  # of a change of leader, of an index
 
 
 class Facts(NamedTuple):
@@ -118,32 +119,38 @@ def safe_pulls(height: float, fall: float) -> float:
 
     It leads while its height above the line is positive, from which each failure takes `fall`.
     """
-    return ceil(height / fall) if fall > 0.0 else inf
+    return np.ceil(height / fall) if fall > 0.0 else inf
 
 
 @kernel_part
 def all_but_safe_pulls(height: float, fall: float, mean: float) -> float:
     """Return how many pulls the leader plays but for a chance of 1e-18.
 
-    Chernoff's bound and Doob's inequality: for any rate r the height falls to zero within m pulls
-    with probability at most exp(m * growth - r * height), growth = log E exp(r * (fall - reward)).
-    This rate is best where fall = mean.
+    By the inequalities of Chernoff and Doob, for any r > 0 the height falls to zero within m pulls
+    with probability at most exp(m * growth - r * height), where growth is the logarithm of the
+    expectation of exp(r * (fall - reward)). This r is the best where fall = mean.
     """
-    rate = 2.0 * RARE / height
-    growth = log1p(mean * expm1(-rate)) + rate * fall
+    r = 2.0 * RARE / height
+    growth = log1p(mean * expm1(-r)) + r * fall
     return np.floor(RARE / growth) if growth > 0.0 else inf
 
 
-class Lead(NamedTuple):
-    """The state of the leader: rounds played, its pulls and successes, its index in the next round.
+@kernel_part
+def first_ones(heads: np.uint64, count: float) -> float:
+    """Return how many of the first coins of a word show 1; `count` is at least 1."""
+    return ones(heads & (ALL >> np.uint64(WORD - count)))
 
-    Arrays stay with the kernels: passing them to a function that is inlined counts references.
+
+class Lead(NamedTuple):
+    """The leader's pulls and successes after t rounds, and its index `top` in the next one.
+
+    Arrays stay in the kernels: references to those that an inlined function takes are counted.
     """
 
     t: float
     pulls: float
     total: float
-    index: float
+    top: float
 
 
 def play_leader(
@@ -162,7 +169,8 @@ def play_leader(
     """
     n, K, sigma, edge = facts
     t, T, total, _ = lead
-    # It may lead by a tie, and often loses the lead at once: the first pull is none of a leap.
+    stretch = max(1.0, STRETCH / (1.01 - mean))
+    # It may lead by a tie, and often loses the lead at once: the first pull is not part of a leap.
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
@@ -181,26 +189,26 @@ def play_leader(
             far = sigma * bonus(T + reach, worst, n, K, *values)
             fall = rival - far
             height = total - T * fall
-        # The margin exceeds any rounding.
+        # The margin exceeds any rounding: the leader stays strictly above.
         height -= 1e-12 * T * (abs(top) + abs(rival) + near)
+        ratio = stretch / fall if fall > 0.0 else inf
         left, held, heads = reach, 0.0, np.uint64(0)
         while True:
             if held == 0.0 and height > WORD * fall:
-                count = max(
-                    safe_pulls(height, fall), all_but_safe_pulls(height, fall, mean)
-                )
-                count = min(left, count)
+                count = all_but_safe_pulls(height, fall, mean)
+                count = min(left, max(count, safe_pulls(height, fall)))
                 gain = binomial(rewards, count, mean)
             else:
-                # Coins are tossed by the word. All of them, or as many as are safe, are played at
-                # once; which are left does not depend on what they show.
+                # Coins are tossed by the word and played in order, until the lead is in doubt.
+                # It is not while even the failures first, then the successes, would keep it.
                 if held == 0.0:
                     held = min(left, WORD)
                     heads = coins(rewards, held, mean)
-                count, gain = held, ones(heads)
-                if not height > (count - gain) * fall:
+                count = max(1.0, min(held, np.floor(height * ratio)))
+                gain = first_ones(heads, count)
+                if not height > (count - gain) * fall + gain * max(0.0, fall - 1.0):
                     count = max(1.0, min(held, safe_pulls(height, fall)))
-                    gain = ones(heads & (ALL >> np.uint64(WORD - count)))
+                    gain = first_ones(heads, count)
                 heads >>= np.uint64(count)
                 held -= count
             total += gain
@@ -253,6 +261,7 @@ def play_nonincreasing(
                 replace(tree, leader, top)
             if top == rival:
                 if not unplayed_constant:
+                    replace(tree, leader, top)
                     for i in range(arms):
                         if tree[arms + i] == rival:
                             T = pulls[i]
@@ -291,7 +300,7 @@ def scan_rounds(
     game: Game,
     means: Floats,
     stats: Stats,
-    tree: Floats,
+    now: Floats,
     t: float,
     until: float,
     leader: int,
@@ -301,18 +310,28 @@ def scan_rounds(
     outcome: Outcome,
     run: int,
 ) -> tuple[float, int, int, int]:
-    """Run the plain loop while t < until; return what `skip.scan_rounds` returns."""
-    arms, turns = means.size, 0
-    leaves = tree[arms:]
+    """Run the plain loop while t < until, with room for indices in `now`.
+
+    Returns
+    -------
+    t, leader, turns, done
+        The round, the last arm played (-1 if an index is not finite), the changes of leader, and
+        the checkpoints passed.
+    """
+    n, K, sigma, scales = float(game.horizon), float(means.size), game.sigma, game.scales
+    sums, pulls = stats.sums, stats.pulls
+    turns = 0
     while t < until:
-        write_indices(values, game, stats, t + 1.0, tree)
-        best = largest(leaves, choices)
-        if best < 0 or not is_finite(leaves[best]):
+        for i in range(now.size):
+            now[i] = index(sums[i] / pulls[i], 0.0, pulls[i], t + 1.0, n, K, sigma, values)
+        best = largest(now, choices)
+        if best < 0 or not is_finite(now[best]):
             return t, -1, turns, done
         if best != leader:
             leader = best
             turns += 1
-        observe(stats, leader, draw(means[leader], game.scales[leader], rewards))
+        sums[leader] += draw(means[leader], scales[leader], rewards)
+        pulls[leader] += 1.0
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -333,7 +352,7 @@ def play_nondecreasing(
     end = float(game.checkpoints[game.checkpoints.size - 1])
     facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(2 * arms)
+    stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     for run in range(outcome.regret.shape[0]):
@@ -358,9 +377,9 @@ def play_nondecreasing(
                 plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
-            write_indices(values, game, stats, until, tree)
-            for i in range(arms, 2 * arms):
-                tree[i] = tree[i] if tree[i] == tree[i] else inf
+            for i in range(arms):
+                last = index(sums[i] / pulls[i], 0.0, pulls[i], until, n, K, sigma, values)
+                tree[arms + i] = last if last == last else inf
             raise_tree(tree)
             T = pulls[leader]
             top = index(sums[leader] / T, 0.0, T, t + 1.0, n, K, sigma, values)
@@ -383,8 +402,10 @@ def play_nondecreasing(
                         break
                     if best >= top:
                         if best == max(second, top):
-                            write_indices(values, game, stats, t + 1.0, now)
-                            challenger = pick(now[arms:], best, choices)
+                            for i in range(arms):
+                                T = pulls[i]
+                                now[i] = index(sums[i] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+                            challenger = pick(now, best, choices)
                             looks += arms
                         T = pulls[leader]
                         ceiling = index(sums[leader] / T, 0.0, T, until, n, K, sigma, values)
@@ -432,14 +453,19 @@ def play_nondecreasing(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    rewards = problem.rewards
-    able = rewards.binary and rewards.sample_sum is not None
-    return skip_obstacle(policy, problem, horizon, able)
+    return skip_obstacle(policy, problem, horizon, problem.rewards.binary)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
-    """Return the nominal nanoseconds per run: those of stepping where skipping does not pay."""
-    return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
+    """Return the nominal nanoseconds per run: those of stepping where skipping does not pay.
+
+    If unplayed arms rise, the lead changes so often at first that in short runs stepping is faster
+    (`python bench/run.py choice`).
+    """
+    stepping = step.cost(policy, problem, horizon)
+    if not policy.family.never_rises and horizon < 3000:
+        return nextafter(stepping, inf)
+    return min(stepping, 2000.0 * problem.arms * log(horizon + 1.0))
 
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
@@ -459,7 +485,6 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_nonincreasing, functions
     slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean}
     functions["best_challenger"] = specialise(best_challenger, slots)
-    functions["write_indices"] = specialise(write_indices, slots)
     functions["scan_rounds"] = specialise(scan_rounds, functions)
     return play_nondecreasing, functions
 
