@@ -187,7 +187,7 @@ def test_coins(count, p):
     """Sums are binomial, places are alike, and neighbours independent: false alarm 3e-5 each."""
     state, size = np.empty(4, np.uint64), 20_000
     start_stream(state, KEY, count, REWARDS)
-    words = np.array([coins(state, float(count), p) for _ in range(size)])
+    words = np.array([coins(state, float(count), p) for _ in range(size)], dtype=np.uint64)
     bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     assert not bits[:, count:].any()
     sums = bits.sum(axis=1).astype(int)

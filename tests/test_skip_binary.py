@@ -226,7 +226,7 @@ TIES_KEPT = ("play_leader", "while top > rival", "while top >= rival")
         ("moss", [0.6, 0.5], 12, False, TOO_LONG),
         ("ocucb", [0.1, 0.05], 24, False, TOO_LONG),
         ("moss", [0.5, 0.5], 8, True, TIES_KEPT),
-        ("ocucb:alpha=1,psi=1.5", [0.6, 0.5], 8, True, TIES_KEPT),
+        ("aocucb", [0.6, 0.5], 8, True, TIES_KEPT),
         ("moss", [0.5] * 3, 6, True, ("play", "pick(tree[arms:], rival, choices)", "leader")),
         ("ocucb", [0.5] * 3, 6, True, ("play", "pick(tree[arms:], rival, choices)", "leader")),
         ("ucb", [0.5] * 3, 6, True, ("scan_rounds", "largest(now, choices)", "now.argmax()")),

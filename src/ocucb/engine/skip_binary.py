@@ -169,7 +169,6 @@ def play_leader(
     """
     n, K, sigma, edge = facts
     t, T, total, _ = lead
-    stretch = max(1.0, STRETCH / (1.01 - mean))
     # It may lead by a tie, and often loses the lead at once: the first pull is not part of a leap.
     total += draw(mean, scale, rewards)
     T += 1.0
@@ -191,7 +190,7 @@ def play_leader(
             height = total - T * fall
         # The margin exceeds any rounding: the leader stays strictly above.
         height -= 1e-12 * T * (abs(top) + abs(rival) + near)
-        ratio = stretch / fall if fall > 0.0 else inf
+        ratio = max(1.0, STRETCH / (1.01 - mean)) / fall if fall > 0.0 else inf
         left, held, heads = reach, 0.0, np.uint64(0)
         while True:
             if held == 0.0 and height > WORD * fall:
