@@ -136,6 +136,37 @@ def skip() -> list[str]:
     return ["## Skip-ahead engine", "", *against_yardstick("skip", rows)]
 
 
+def clicks() -> list[str]:
+    """Section: skip-ahead on rewards of 0 and 1."""
+    two, rare, ten = "0.6, 0.5", "0.03, four of 0.02", "0.6, nine of 0.5"
+    rows = [
+        (two, policy, 10**exponent, goal)
+        for policy in ("ocucb", "moss")
+        for exponent, goal in ((5, 1.5), (6, 6.0), (7, 40.0))
+    ]
+    rows += [(rare, policy, 10**6, 3.0) for policy in ("ocucb", "moss")]
+    rows += [(two, "ucb", 10**5, 15.0), (ten, "ocucb", 10**6, 4.0), (ten, "ucb", 10**5, 5.0)]
+    means = {two: [0.6, 0.5], rare: [0.03] + [0.02] * 4, ten: [0.6] + [0.5] * 9}
+    lines = [
+        "## Rewards of 0 and 1: skip-ahead against our own step engine",
+        "",
+        "| probabilities | n | policy | pulls/s | step engine, pulls/s | ratio | goal |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, policy_text, horizon, goal in rows:
+        policy, problem = parse_policy(policy_text), ocucb.bernoulli(means[name])
+        step, skip = best_times(
+            player(policy, problem, horizon, "step"), player(policy, problem, horizon, "skip")
+        )
+        mark = "" if step / skip >= goal else " **missed**"
+        lines.append(
+            f"| {name} | {horizon:.0e} | {policy_text} | {horizon / skip:.2g} "
+            f"| {horizon / step:.2g} | {step / skip:.1f}{mark} | {goal:g} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
 def single_runs() -> list[str]:
     """Section: one run of the paper's largest problems."""
     lines = ["## One run of moss-failure", "", "| K | n | policy | seconds | goal |"]
@@ -159,23 +190,30 @@ def _seconds(play: Callable[[int], None]) -> float:
 def growth() -> list[str]:
     """Section: how the cost of a run grows with n and K."""
     policies = ("ocucb", "moss", "ucb", "thompson")
+    problem = parse_problem("gap:K=2,gap=0.3")
     lines = ["## Microseconds per run as n grows (gap:K=2,gap=0.3)", ""]
     lines += ["| n | " + " | ".join(policies) + " |", "|---" * (len(policies) + 1) + "|"]
     for exponent in range(3, 11):
-        lines.append(_growth_row(f"10^{exponent}", "gap:K=2,gap=0.3", 10**exponent, policies))
+        lines.append(_growth_row(f"10^{exponent}", problem, 10**exponent, policies))
+    lines += ["", "## The same for rewards of 0 and 1 (probabilities 0.6, 0.5)", ""]
+    lines += ["| n | ocucb | moss | ucb | |", "|---|---|---|---|---|"]
+    for exponent in range(3, 10):
+        clicks = ocucb.bernoulli([0.6, 0.5])
+        lines.append(_growth_row(f"10^{exponent}", clicks, 10**exponent, policies[:3]))
     lines += ["", "## Microseconds per run as K grows (gap 0.3, n = 100 K)", ""]
     lines += ["| K | " + " | ".join(policies) + " |", "|---" * (len(policies) + 1) + "|"]
     for arms in (2, 10, 100, 1000, 10_000, 100_000):
         # UCB and Thompson sampling keep revisiting every arm: beyond this a run takes seconds.
         some = policies if arms <= 1000 else policies[:2]
-        lines.append(_growth_row(f"{arms:,}", f"gap:K={arms},gap=0.3", 100 * arms, some))
+        problem = parse_problem(f"gap:K={arms},gap=0.3")
+        lines.append(_growth_row(f"{arms:,}", problem, 100 * arms, some))
     return lines
 
 
-def _growth_row(label: str, problem_text: str, horizon: int, policies: tuple[str, ...]) -> str:
+def _growth_row(label: str, problem: Problem, horizon: int, policies: tuple[str, ...]) -> str:
     cells = []
     for text in policies:
-        play = player(parse_policy(text), parse_problem(problem_text), horizon, "skip")
+        play = player(parse_policy(text), problem, horizon, "skip")
         (seconds,) = best_times(play)
         cells.append(f"{1e6 * seconds:,.0f}")
     print(label, *cells, flush=True)
@@ -250,7 +288,36 @@ def choice() -> list[str]:
                 picked = choose_engine(policy, problem, horizon, "auto").name
                 lines.append(f"| {text} | {arms} | {horizon} | {' | '.join(ratios)} | {picked} |")
                 print(lines[-1], flush=True)
-    return lines
+    return [*lines, "", *_choice_of_clicks()]
+
+
+def _choice_of_clicks() -> Iterator[str]:
+    """Yield the same table for rewards of 0 and 1."""
+    pairs = ((0.5, 0.5), (0.52, 0.5), (0.6, 0.5), (0.03, 0.02), (0.95, 0.9))
+    names = " | ".join(f"{best}, {other}" for best, other in pairs)
+    yield "Rewards of 0 and 1; the probabilities of the best arm and of the others:"
+    yield ""
+    yield f"| policy | K | n | {names} | auto |"
+    yield "|---" * (len(pairs) + 4) + "|"
+    for text in ("ocucb", "moss", "ucb"):
+        policy = parse_policy(text)
+        for arms in (2, 10, 100):
+            for horizon in (300, 1000, 10_000, 100_000):
+                if horizon * arms > 10**6:
+                    continue
+                ratios = []
+                for best, other in pairs:
+                    problem = ocucb.bernoulli([best] + [other] * (arms - 1))
+                    step, skip = best_times(
+                        player(policy, problem, horizon, "step"),
+                        player(policy, problem, horizon, "skip"),
+                        seconds=0.02,
+                    )
+                    ratios.append(f"{step / skip:.2f}")
+                picked = choose_engine(policy, problem, horizon, "auto").name
+                line = f"| {text} | {arms} | {horizon} | {' | '.join(ratios)} | {picked} |"
+                print(line, flush=True)
+                yield line
 
 
 def sampling() -> list[str]:
@@ -509,6 +576,7 @@ def _ten_arms() -> Iterator[tuple[str, float | None]]:
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
+    "clicks": clicks,
     "single": single_runs,
     "growth": growth,
     "gittins": gittins,

@@ -15,12 +15,14 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ocucb
 from ocucb import importance
@@ -163,6 +165,78 @@ def find_kernel(name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon
     """Return an engine and its kernel."""
     engine = engine_named(name, policy, problem, horizon)
     return engine, kernel_of(policy.family, problem.rewards, engine)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What two engines play to be compared."""
+
+    problem: ocucb.Problem
+    horizon: int
+    runs: int
+
+
+def play(
+    policy: ocucb.Policy, case: Case, kernel: Callable[..., None], seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play a case; return the regret at three times, and the final pulls."""
+    problem = case.problem
+    checkpoints = np.array([case.horizon // 7, case.horizon // 2, case.horizon])
+    key = np.array([seed, 99], dtype=np.uint64)
+    regret, pulls = call_kernel(
+        kernel, policy, problem, case.horizon, checkpoints, key, 0, case.runs
+    )
+    assert (pulls.sum(axis=1) == case.horizon).all()
+    assert regret[:, -1] == pytest.approx(pulls @ problem.gaps, rel=1e-9, abs=1e-9)
+    return regret, pulls
+
+
+def cells(a: np.ndarray, b: np.ndarray) -> float:
+    """Chi-square of two samples in cells between common quantiles."""
+    both = np.concatenate([a, b])
+    inner = np.unique(np.quantile(both, np.linspace(0, 1, 16)[1:-1], method="higher"))
+    table = np.array(
+        [np.bincount(np.searchsorted(inner, x), minlength=inner.size + 1) for x in (a, b)]
+    )
+    table = table[:, table.sum(axis=0) > 0]
+    return 1.0 if table.shape[1] < 2 else float(stats.chi2_contingency(table).pvalue)
+
+
+def tails(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
+    """Fisher's test on the number of runs in the tails: runs that keep a wrong leader are there."""
+    both = np.concatenate([a, b])
+    answers = {}
+    for level in (0.01, 0.99, 0.998):
+        border = np.quantile(both, level)
+        beyond = [(x < border).sum() if level < 0.5 else (x > border).sum() for x in (a, b)]
+        table = [[beyond[0], a.size - beyond[0]], [beyond[1], b.size - beyond[1]]]
+        answers[f"tail {level}"] = float(stats.fisher_exact(table).pvalue)
+    return answers
+
+
+Played = tuple[np.ndarray, np.ndarray]  # regret and pulls of each run
+
+
+def compare(one: Played, other: Played) -> dict[str, float]:
+    """Return p-values of all comparisons of two simulations."""
+    (regret_a, pulls_a), (regret_b, pulls_b) = one, other
+    answers = {
+        "early regret": cells(regret_a[:, 0], regret_b[:, 0]),
+        "regret half-way": float(stats.ks_2samp(regret_a[:, 1], regret_b[:, 1]).pvalue),
+        "regret": cells(regret_a[:, 2], regret_b[:, 2]),
+        "regret, KS": float(stats.ks_2samp(regret_a[:, 2], regret_b[:, 2]).pvalue),
+        "pulls of the first arm": cells(pulls_a[:, 0], pulls_b[:, 0]),
+        "pulls of the last arm": cells(pulls_a[:, -1], pulls_b[:, -1]),
+    }
+    return answers | tails(regret_a[:, 2], regret_b[:, 2])
+
+
+def assert_same(skip_kernel: Callable[..., None], policy: ocucb.Policy, case: Case) -> None:
+    """Compare a kernel with the step engine, each comparison at level 1e-8."""
+    skipped = play(policy, case, skip_kernel, 1)
+    stepped = play(policy, case, find_kernel("step", policy, case.problem, case.horizon), 2)
+    wrong = {what: p for what, p in compare(skipped, stepped).items() if p < 1e-8}
+    assert not wrong
 
 
 def play_steps(

@@ -11,7 +11,18 @@ import pytest
 from scipy import stats
 
 from ocucb._compile import compiled
-from ocucb.random import CHOICES, REWARDS, below, largest, normal, start_stream, uniform, word
+from ocucb.random import (
+    CHOICES,
+    REWARDS,
+    below,
+    coins,
+    largest,
+    normal,
+    ones,
+    start_stream,
+    uniform,
+    word,
+)
 
 KEY = np.array([0x0123456789ABCDEF, 0xFEDCBA9876543210], dtype=np.uint64)
 
@@ -168,3 +179,36 @@ def test_below_and_largest():
     assert stats.chisquare(picks[[1, 3, 4]]).pvalue > 1e-5
     assert largest(np.array([1.0, np.nan]), state) == -1
     assert largest(np.array([-np.inf, 1.0]), state) == 1
+
+
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.03, 0.999, 2.0**-53, 1 - 2.0**-53])
+@pytest.mark.parametrize("count", [1, 7, 64])
+def test_coins(count, p):
+    """Sums are binomial, places are alike, and neighbours independent: false alarm 3e-5 each."""
+    state, size = np.empty(4, np.uint64), 20_000
+    start_stream(state, KEY, count, REWARDS)
+    words = np.array([coins(state, float(count), p) for _ in range(size)], dtype=np.uint64)
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    assert not bits[:, count:].any()
+    sums = bits.sum(axis=1).astype(int)
+    assert [ones(word) for word in words[:100]] == sums[:100].tolist()
+    expected = size * stats.binom(count, p).pmf(np.arange(count + 1))
+    often = expected >= 5
+    found = np.bincount(sums, minlength=count + 1)
+    cells = zip(found[often], expected[often], strict=True)
+    chi = sum((seen - mean) ** 2 / mean for seen, mean in cells)
+    assert stats.chi2(max(1, often.sum() - 1)).sf(chi) > 1e-5
+    deviation = np.sqrt(size * p * (1 - p))
+    by_place = bits[:, :count].sum(axis=0)
+    assert np.abs(by_place - size * p).max() <= 6 * deviation + 1
+    if count > 1 and 0.01 < p < 0.99:
+        one, other = (bits[:, i].astype(float) for i in (0, 1))
+        assert abs(np.corrcoef(one, other)[0, 1]) * np.sqrt(size) < 5
+
+
+def test_coins_that_are_sure():
+    state = np.empty(4, np.uint64)
+    start_stream(state, KEY, 0, REWARDS)
+    assert coins(state, 64.0, 0.0) == 0
+    assert coins(state, 64.0, 1.0) == 2**64 - 1
+    assert coins(state, 3.0, 1.0) == 7

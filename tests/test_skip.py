@@ -3,8 +3,8 @@
 For every policy thirteen problems (1 to 100 arms, small and large gaps, short and long horizons,
 sigma other than 1, one sigma for each arm) are played on both engines with independent seeds. The
 regret at two checkpoints and at the end, the pulls of the first and of the last arm, and the tails
-are compared, each at level 1e-8. These are some 900 comparisons: with random seeds this file would
-raise a false alarm about once in 100,000 times. The seeds are fixed.
+are compared, each at level 1e-8 (`helpers.assert_same`). These are some 900 comparisons: with
+random seeds this file would raise a false alarm about once in 100,000 times. The seeds are fixed.
 
 That the comparisons can fail is tested too, by breaking what makes skipping exact.
 """
@@ -12,16 +12,15 @@ That the comparisons can fail is tested too, by breaking what makes skipping exa
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import exp, log, sqrt
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import ocucb
-from helpers import call_kernel, find_kernel, weighted_runs
+from helpers import Case, assert_same, find_kernel, play, weighted_runs
 from ocucb import problems
 from ocucb._compile import compiled, specialise
 from ocucb.engine import choose_engine, skip, skip_thompson
@@ -30,15 +29,7 @@ from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
 from policy_table import INDEX, SKIPPING, entry_of, make
 
-LEVEL = 1e-8
 FIRST = [text for text in SKIPPING if ":" not in text]  # with the parameters that they have
-
-
-@dataclass(frozen=True)
-class Case:
-    problem: problems.Problem
-    horizon: int
-    runs: int
 
 
 CASES = {
@@ -64,62 +55,6 @@ def weighted(policy: ocucb.Policy, case: Case, kernel, seed: int, mixture: Mixtu
     n = case.horizon
     call = policy, case.problem, n, np.array([n]), key, 0, case.runs, mixture
     return weighted_runs(kernel, *call)
-
-
-def play(policy: ocucb.Policy, case: Case, kernel, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    problem = case.problem
-    checkpoints = np.array([case.horizon // 7, case.horizon // 2, case.horizon])
-    key = np.array([seed, 99], dtype=np.uint64)
-    regret, pulls = call_kernel(
-        kernel, policy, problem, case.horizon, checkpoints, key, 0, case.runs
-    )
-    assert (pulls.sum(axis=1) == case.horizon).all()
-    assert regret[:, -1] == pytest.approx(pulls @ problem.gaps, rel=1e-9, abs=1e-9)
-    return regret, pulls
-
-
-def cells(a: np.ndarray, b: np.ndarray) -> float:
-    """Chi-square of two samples in cells between common quantiles."""
-    both = np.concatenate([a, b])
-    inner = np.unique(np.quantile(both, np.linspace(0, 1, 16)[1:-1], method="higher"))
-    table = np.array(
-        [np.bincount(np.searchsorted(inner, x), minlength=inner.size + 1) for x in (a, b)]
-    )
-    table = table[:, table.sum(axis=0) > 0]
-    return 1.0 if table.shape[1] < 2 else float(stats.chi2_contingency(table).pvalue)
-
-
-def tails(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
-    """Fisher's test on the number of runs in the tails: runs that keep a wrong leader are there."""
-    both = np.concatenate([a, b])
-    answers = {}
-    for level in (0.01, 0.99, 0.998):
-        border = np.quantile(both, level)
-        beyond = [(x < border).sum() if level < 0.5 else (x > border).sum() for x in (a, b)]
-        table = [[beyond[0], a.size - beyond[0]], [beyond[1], b.size - beyond[1]]]
-        answers[f"tail {level}"] = float(stats.fisher_exact(table).pvalue)
-    return answers
-
-
-def compare(one, other) -> dict[str, float]:
-    """Return p-values of all comparisons of two simulations."""
-    (regret_a, pulls_a), (regret_b, pulls_b) = one, other
-    answers = {
-        "early regret": cells(regret_a[:, 0], regret_b[:, 0]),
-        "regret half-way": float(stats.ks_2samp(regret_a[:, 1], regret_b[:, 1]).pvalue),
-        "regret": cells(regret_a[:, 2], regret_b[:, 2]),
-        "regret, KS": float(stats.ks_2samp(regret_a[:, 2], regret_b[:, 2]).pvalue),
-        "pulls of the first arm": cells(pulls_a[:, 0], pulls_b[:, 0]),
-        "pulls of the last arm": cells(pulls_a[:, -1], pulls_b[:, -1]),
-    }
-    return answers | tails(regret_a[:, 2], regret_b[:, 2])
-
-
-def assert_same(skip_kernel, policy: ocucb.Policy, case: Case) -> None:
-    skipped = play(policy, case, skip_kernel, 1)
-    stepped = play(policy, case, find_kernel("step", policy, case.problem, case.horizon), 2)
-    wrong = {what: p for what, p in compare(skipped, stepped).items() if p < LEVEL}
-    assert not wrong
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -239,14 +174,20 @@ def test_without_leaps_every_tilted_run_is_that_of_the_step_engine(text, horizon
 
 
 def test_what_cannot_be_skipped_runs_step_by_step():
-    coins = ocucb.bernoulli([0.5, 0.4])
+    clicks, bounded = ocucb.bernoulli([0.5, 0.4]), ocucb.uniform_rewards([0.5, 0.4])
 
     @ocucb.index_policy
     def silent(pulls, t, horizon, arms):
         return 1.0 / pulls
 
+    @ocucb.index_policy(unplayed_index="constant")
+    def whole(mean, pulls, t, horizon, arms, sigma):
+        return mean + sigma / sqrt(pulls)
+
     for policy, problem, words in (
-        ("ocucb", coins, "needs Gaussian rewards, but these are bernoulli"),
+        ("ocucb", bounded, "needs Gaussian rewards or rewards of 0 and 1, but these are uniform."),
+        ("thompson", clicks, "needs Gaussian rewards, but these are bernoulli."),
+        (whole, clicks, "engine: skip-ahead needs an index that is the mean plus a bonus."),
         ("improved-ucb", ocucb.gap(), "no skip engine plays choice policies"),
         (silent, ocucb.gap(), "does not declare how the index of an unplayed arm changes"),
     ):

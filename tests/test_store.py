@@ -239,9 +239,8 @@ def numbers() -> dict[str, list[float]]:
     for name, family in FAMILIES.items():
         for problem in (ocucb.gap(4, 0.5), ocucb.bernoulli([0.6, 0.4, 0.3])):
             if problem.rewards.binary or not family.binary:
-                for which in ("step", "skip") if problem.rewards.name == "gaussian" else ("step",):
-                    if which == "skip" and family.kind == "choice":
-                        continue
+                skips = ("index", "sampling") if problem.rewards.brownian else ("index",)
+                for which in ("step", "skip") if family.kind in skips else ("step",):
                     for sampling in ("plain", "tilted"):
                         one = ocucb.simulate(
                             name, problem, 400, 700, rng=3, engine=which, sampling=sampling

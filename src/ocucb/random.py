@@ -158,12 +158,51 @@ def normal(state: Words) -> float:
     return _normal_outside(state, np.int64(layer), x)
 
 
+@inlined
+def ones(bits: np.uint64) -> float:
+    """Return how many bits are set."""
+    bits -= (bits >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    pairs = np.uint64(0x3333333333333333)
+    bits = (bits & pairs) + ((bits >> np.uint64(2)) & pairs)
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return float(np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56)))
+
+
+@inlined
+def coins(state: Words, count: float, p: float) -> np.uint64:
+    """Toss up to 64 coins that show 1 with probability p; return them as the lowest bits of a word.
+
+    Each is the comparison of a uniform number with p, made for all of them at once and bit by
+    bit: a coin is decided at the first bit in which the two differ.
+    """
+    open_ = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64.0 - count)
+    if p >= 1.0:
+        return open_
+    rest = np.uint64(math.ceil(p * 9007199254740992.0)) << np.uint64(11)
+    heads = np.uint64(0)
+    while open_ != 0 and rest != 0:
+        bits = word(state)
+        if rest >> np.uint64(63) != 0:
+            heads |= open_ & ~bits
+            open_ &= bits
+        else:
+            open_ &= ~bits
+        rest <<= np.uint64(1)
+    return heads
+
+
+# log(k!) minus Stirling's formula in k + 1, for the first few k
+_TAILS = np.array(
+    [math.lgamma(k) - (k - 0.5) * math.log(k) + k - 0.9189385332046728 for k in range(1, 11)]
+)
+
+
 @kernel_part
 def _stirling_tail(k: float) -> float:
     """Return log(k!) minus Stirling's formula in k + 1."""
-    k += 1.0
     if k < 10.0:
-        return math.lgamma(k) - (k - 0.5) * math.log(k) + k - 0.9189385332046728
+        return float(_TAILS[np.int64(k)])
+    k += 1.0
     square = 1.0 / (k * k)
     return (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - square / 1680.0) * square) * square) / k
 
@@ -201,8 +240,7 @@ def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
     alpha = (2.83 + 5.1 / b) * spread
     easy = 0.92 - 4.2 / b
     mode = math.floor((count + 1.0) * p)
-    base = _stirling_tail(mode) + _stirling_tail(count - mode)
-    slope = math.log((mode + 1.0) / (odds * (count - mode + 1.0)))
+    base = slope = math.nan  # not needed by six in seven
     while True:
         u = uniform(state) - 0.5
         v = 1.0 - uniform(state)
@@ -214,6 +252,9 @@ def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
             return k
         if k < 0.0 or k > count:
             continue
+        if base != base:
+            base = _stirling_tail(mode) + _stirling_tail(count - mode)
+            slope = math.log((mode + 1.0) / (odds * (count - mode + 1.0)))
         far = mode - k
         bound = (
             (count + 1.0) * math.log1p(-far / (count - k + 1.0))

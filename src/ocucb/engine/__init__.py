@@ -12,7 +12,7 @@ from .._compile import specialise
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
-from . import skip, skip_thompson, step
+from . import skip, skip_binary, skip_thompson, step
 from .base import Engine, Game, Kernel, Outcome, new_game, new_outcome
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # Ties in cost go to the first.
-ENGINES = (skip.ENGINE, skip_thompson.ENGINE, step.ENGINE)
+ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_thompson.ENGINE, step.ENGINE)
 
 # Increment whenever a seed gives different numbers than before: stores keep the two apart.
 NUMERICS = 1
@@ -59,7 +59,10 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     able = [engine for engine, text in zip(asked, obstacles, strict=True) if text is None]
     if able:
         return min(able, key=lambda engine: engine.cost(policy, problem, horizon))
-    reason = "; ".join(filter(None, obstacles)) or f"no {wanted} engine plays {kind} policies"
+    reason = (
+        "; ".join(dict.fromkeys(filter(None, obstacles)))
+        or f"no {wanted} engine plays {kind} policies"
+    )
     warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
     return step.ENGINE
 

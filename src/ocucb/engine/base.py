@@ -365,16 +365,26 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     return rule  # type: ignore[no-any-return]
 
 
-def skip_obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
-    """Return why no engine can skip ahead, or None when one may."""
-    if not problem.rewards.brownian:
-        return f"skip-ahead needs Gaussian rewards, but these are {problem.rewards.name}"
-    if not policy.family.has_bonus and policy.family.kind == "index":
+def skip_obstacle(policy: Policy, problem: Problem, horizon: int, able: bool) -> str | None:
+    """Return why an engine cannot skip ahead, or None when it may.
+
+    Engines for different rewards say the same, so that users read it once.
+
+    Parameters
+    ----------
+    able : bool
+        Whether the engine can skip rewards of this kind.
+    """
+    kind = policy.family.kind
+    if not policy.family.has_bonus and kind == "index":
         return "skip-ahead needs an index that is the mean plus a bonus"
     if policy.family.unplayed_index is None:
         return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"
     if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
         return "its bonus is infinite in some rounds"
+    if not able:
+        needed = "Gaussian rewards" + " or rewards of 0 and 1" * (kind == "index")
+        return f"skip-ahead needs {needed}, but these are {problem.rewards.name}"
     return None
 
 

@@ -606,6 +606,11 @@ def play_nondecreasing(
 # The engine's three answers
 
 
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return why this engine cannot play a policy, or None if it can."""
+    return skip_obstacle(policy, problem, horizon, problem.rewards.brownian)
+
+
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nominal nanoseconds per run: those of stepping where skipping does not pay."""
     return min(step.cost(policy, problem, horizon), 2000.0 * problem.arms * log(horizon + 1.0))
@@ -630,4 +635,4 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     return play_nondecreasing, functions
 
 
-ENGINE = Engine("skip", "index", skip_obstacle, cost, kernel, sums_rewards=False)
+ENGINE = Engine("skip", "index", obstacle, cost, kernel, sums_rewards=False)

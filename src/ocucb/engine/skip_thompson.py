@@ -560,7 +560,7 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     if policy.family.unplayed_index in ("nonincreasing", "nondecreasing"):
         return "the deviation of an unplayed arm must be constant"
-    return skip_obstacle(policy, problem, horizon)
+    return skip_obstacle(policy, problem, horizon, problem.rewards.brownian)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
