@@ -84,7 +84,8 @@ CASES = {
     "Thompson, K=2": Case("thompson", ocucb.gap(2, 0.5), 500),
     "Thompson, K=20": Case("thompson", ocucb.gap(20, 1.0), 400),
     "steep, K=3": Case(steep, BY_ARM, 300),
-    "coins, OCUCB": Case("ocucb:alpha=1", ocucb.bernoulli([0.4, 0.3, 0.6]), 300, ("step",)),
+    "coins, OCUCB": Case("ocucb:alpha=1", ocucb.bernoulli([0.4, 0.3, 0.6]), 300),
+    "coins, UCB": Case("ucb:constant=0.5", ocucb.bernoulli([0.6, 0.5]), 1000),
     "coins, Thompson": Case("thompson", ocucb.bernoulli([0.9, 0.5]), 300, ("step",)),
     "coins, careful": Case(careful, ocucb.bernoulli([0.2, 0.5]), 300, ("step",)),
     "epsilon-greedy": Case("epsilon-greedy", ocucb.gap(3, 0.5), 300, ("step",)),
@@ -356,8 +357,9 @@ def enumerated(policy: ocucb.Policy, problem: ocucb.Problem, n: int) -> dict[Pul
         ("aocucb", [0.2, 0.6, 0.4], 9),
     ],
 )
+@pytest.mark.parametrize("engine", ["step", "skip"])
 @pytest.mark.filterwarnings("ignore:OCUCB with alpha")
-def test_exact_values(text, means, n):
+def test_exact_values(text, means, n, engine):
     policy, problem = parse_policy(text), ocucb.bernoulli(means)
     outcomes = enumerated(policy, problem, n)
     assert sum(outcomes.values()) == pytest.approx(1.0)
@@ -366,8 +368,8 @@ def test_exact_values(text, means, n):
     best = int(problem.means.argmax())
     failed = np.array([2 * pulls[best] < n for pulls in outcomes])
     mean = float(regret @ chance)
-    one = ocucb.simulate(policy, problem, n, 60_000, rng=4, sampling="tilted")[0]
-    assert one.sampling == "tilted"
+    one = ocucb.simulate(policy, problem, n, 60_000, rng=4, sampling="tilted", engine=engine)[0]
+    assert (one.sampling, one.engine) == ("tilted", engine)
     assert one.weights.std() > 0.1
     assert agree(one.weight, 1.0)
     assert agree(Estimate(one.mean_regret, one.stderr[-1]), mean)

@@ -3,8 +3,8 @@
 Thirty problems (1 to 50 arms, probabilities from 0 to 1, equal arms) are played on both engines
 with independent seeds by every index policy that can skip. Ten things are compared, each at level
 1e-8 (`helpers.assert_same`), some 2100 in all: with random seeds this would raise a false alarm
-about once in 50,000 times. For horizons of up to 12 the law of what is played is enumerated and compared
-at level 1e-6, a hundred times: a false alarm in 10,000. The seeds are fixed.
+about once in 50,000 times. For horizons of up to 12 the law of what is played is enumerated and
+compared at level 1e-6, a hundred times: a false alarm in 10,000. The seeds are fixed.
 
 That the comparisons can fail is tested by breaking leaps and ties.
 """
