@@ -82,6 +82,12 @@ class Mixture(NamedTuple):
         shares, shifts = ([x.hex() for x in part.tolist()] for part in (self.shares, self.shifts))
         return f"mixture {self.arm} {shares} {shifts} {self.lengths.tolist()}"
 
+    def table(self) -> Floats:
+        """Return shares, shifts, lengths and marks (and then inf) as rows, for kernels."""
+        marks = np.full(self.shares.size, math.inf)
+        marks[: self.marks.size] = self.marks
+        return np.stack([self.shares, self.shifts, self.lengths.astype(np.float64), marks])
+
 
 PLAIN = Mixture(-1, np.ones(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(0, np.int64))
 

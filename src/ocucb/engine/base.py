@@ -73,8 +73,13 @@ class Game(NamedTuple):
     """What is played: the problem, what policies are told, and when regret is measured.
 
     `means` are zeros for an engine that sums the noise alone. Rewards are drawn with the means
-    `drawn`: in a tilted run, that of the mixture's arm is lower at first. ``mark[0]`` is the next
-    number of its pulls at which its summed reward is recorded. Kernels update both.
+    `drawn`: that of the arm `tilted`, if any, may be lower at first. ``mark[0]`` is the next number
+    of its pulls at which its summed reward is recorded, ``mark[1]`` that at which its mean is no
+    longer lower; `pass_mark` must be called there. `mixture` has the shares, shifts, lengths and
+    marks of a `Mixture` as rows.
+
+    Loops do not hand a game to what they call often: that counts references to all its arrays,
+    which is why there are few.
     """
 
     means: Floats
@@ -83,7 +88,8 @@ class Game(NamedTuple):
     sigma: float
     horizon: int
     checkpoints: Counts
-    mixture: Mixture
+    tilted: int
+    mixture: Floats
     drawn: Floats
     mark: Floats
 
@@ -97,10 +103,21 @@ def new_game(
 ) -> Game:
     """Return what is played."""
     means = problem.means if engine.sums_rewards else np.zeros(problem.arms)
-    drawn, mark = means.copy(), np.array([math.inf])
+    drawn, mark = means.copy(), np.full(2, math.inf)
     means.flags.writeable = False
     scales, gaps = problem.scales, problem.gaps
-    return Game(means, scales, gaps, problem.sigma, horizon, checkpoints, mixture, drawn, mark)
+    return Game(
+        means,
+        scales,
+        gaps,
+        problem.sigma,
+        horizon,
+        checkpoints,
+        mixture.arm,
+        mixture.table(),
+        drawn,
+        mark,
+    )
 
 
 class Stats(NamedTuple):
@@ -117,14 +134,13 @@ class Stats(NamedTuple):
 class Outcome(NamedTuple):
     """What a kernel writes.
 
-    ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``component[run]`` of the mixture; and
-    ``noise[run, mark]``, the summed deviation from their mean of the first rewards of the
-    mixture's arm: as many as the mark says, or all if it has fewer.
+    ``regret[run, checkpoint]``; ``pulls[run, arm]``; and ``noise[run, mark]``, the summed deviation
+    from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
+    has fewer.
     """
 
     regret: Floats
     pulls: Counts
-    component: Counts
     noise: Floats
 
 
@@ -132,8 +148,8 @@ def new_outcome(runs: int, game: Game) -> Outcome:
     """Return room for the outcome of some runs."""
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
-    component = np.zeros(runs, dtype=np.int64)
-    return Outcome(regret, pulls, component, np.zeros((runs, game.mixture.marks.size)))
+    marks = np.isfinite(game.mixture[3]).sum()
+    return Outcome(regret, pulls, np.zeros((runs, int(marks))))
 
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
@@ -165,61 +181,50 @@ def squares_added(total: float, count: float, reward: float) -> float:
 
 
 @rare_part
-def start_run(
-    game: Game, key: Words, first: int, rewards: Words, outcome: Outcome, run: int
-) -> None:
+def start_run(game: Game, key: Words, run: int, rewards: Words) -> None:
     """Start the stream of rewards, and pick the component of the mixture."""
-    start_stream(rewards, key, first + run, REWARDS)
-    mixture = game.mixture
-    if mixture.arm >= 0:
+    start_stream(rewards, key, run, REWARDS)
+    arm = game.tilted
+    if arm >= 0:
+        shares, shifts, lengths, marks = game.mixture
         place = uniform(rewards)
         component = 0
-        while component < mixture.shares.size - 1 and place >= mixture.shares[component]:
-            place -= mixture.shares[component]
+        while component < shares.size - 1 and place >= shares[component]:
+            place -= shares[component]
             component += 1
-        outcome.component[run] = component
-        game.drawn[mixture.arm] = game.means[mixture.arm] - mixture.shifts[component]
-        game.mark[0] = float(mixture.marks[0])
+        game.drawn[arm] = game.means[arm] - shifts[component]
+        game.mark[0], game.mark[1] = marks[0], lengths[component]
 
 
 @rare_part
 def pass_mark(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
-    """Record the noise of the mixture's arm; no longer tilt it if its time is over."""
-    mixture = game.mixture
-    T = stats.pulls[mixture.arm]
-    mean = game.means[mixture.arm]
+    """Record the noise of the tilted arm; no longer tilt it if its time is over."""
+    arm, marks = game.tilted, game.mixture[3]
+    T, mean = stats.pulls[arm], game.means[arm]
     game.mark[0] = np.inf
-    for i in range(mixture.marks.size):
-        if mixture.marks[i] == T:
-            outcome.noise[run, i] = stats.sums[mixture.arm] - T * mean
-        elif mixture.marks[i] > T:
-            game.mark[0] = float(mixture.marks[i])
+    for i in range(outcome.noise.shape[1]):
+        if marks[i] == T:
+            outcome.noise[run, i] = stats.sums[arm] - T * mean
+        elif marks[i] > T:
+            game.mark[0] = marks[i]
             break
-    if mixture.lengths[outcome.component[run]] == T:
-        game.drawn[mixture.arm] = mean
+    if game.mark[1] == T:
+        game.drawn[arm] = mean
 
 
 @kernel_part
-def look_for_mark(game: Game, stats: Stats, arm: int, outcome: Outcome, run: int) -> None:
-    """Call `pass_mark` if this arm has met a mark."""
-    if arm == game.mixture.arm and stats.pulls[arm] == game.mark[0]:
-        pass_mark(game, stats, outcome, run)
-
-
-@kernel_part
-def observe(game: Game, stats: Stats, arm: int, reward: float, outcome: Outcome, run: int) -> None:
+def observe(stats: Stats, arm: int, reward: float) -> None:
     """Take note of a reward."""
     if stats.squares.size > 0:
         stats.squares[arm] += squares_added(stats.sums[arm], stats.pulls[arm], reward)
     stats.sums[arm] += reward
     stats.pulls[arm] += 1.0
-    look_for_mark(game, stats, arm, outcome, run)
 
 
 @kernel_part
-def rounds_to_mark(game: Game, arm: int, pulls: float) -> float:
-    """Return how many pulls in a row an arm may have before it meets a mark."""
-    return game.mark[0] - pulls if arm == game.mixture.arm else np.inf
+def rounds_to_mark(tilted: bool, mark: float, pulls: float) -> float:
+    """Return how many pulls in a row an arm may have before it meets a mark, if it is tilted."""
+    return mark - pulls if tilted else np.inf
 
 
 @kernel_part
@@ -234,10 +239,10 @@ def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     """Write the final pulls of a run, and the noise at marks that were not met."""
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
-    arm, marks = game.mixture.arm, game.mixture.marks
-    for i in range(marks.size):
-        if stats.pulls[arm] < marks[i]:
-            outcome.noise[run, i] = stats.sums[arm] - stats.pulls[arm] * game.means[arm]
+    for i in range(outcome.noise.shape[1]):
+        if stats.pulls[game.tilted] < game.mixture[3, i]:
+            T = stats.pulls[game.tilted]
+            outcome.noise[run, i] = stats.sums[game.tilted] - T * game.means[game.tilted]
 
 
 @kernel_part
@@ -253,12 +258,15 @@ def play_each_once(game: Game, rewards: Words, stats: Stats, outcome: Outcome, r
     """Play the first K rounds, one arm each; return the number of checkpoints passed."""
     done = 0
     total = 0.0
-    for i in range(game.means.size):
+    drawn, mark = game.drawn, game.mark
+    for i in range(drawn.size):
         stats.sums[i] = stats.pulls[i] = 0.0
         if stats.squares.size > 0:
             stats.squares[i] = 0.0
         if i < game.horizon:
-            observe(game, stats, i, draw(game.drawn[i], game.scales[i], rewards), outcome, run)
+            observe(stats, i, draw(drawn[i], game.scales[i], rewards))
+            if i == game.tilted and mark[0] == 1.0:
+                pass_mark(game, stats, outcome, run)
             total += game.gaps[i]
             if done < game.checkpoints.size and game.checkpoints[done] == i + 1:
                 outcome.regret[run, done] = total

@@ -72,11 +72,11 @@ from .base import (
     Stats,
     finish_run,
     first_rounds,
-    look_for_mark,
     mark_failed,
     never,
     new_stats,
     observe,
+    pass_mark,
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
@@ -316,10 +316,11 @@ def play_nonincreasing(
     edge = np.floor(concave_until(n, K, *values))
     stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
         index = 0.0
@@ -346,24 +347,25 @@ def play_nonincreasing(
             if not is_finite(index):
                 break
             height = T * (index - rival)
-            trend, scale = game.drawn[leader], game.scales[leader]
+            trend, scale = drawn[leader], game.scales[leader]
             before = t
             if rival > -inf:
-                last = min(end - 1.0, t + rounds_to_mark(game, leader, T))
+                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
                     values, game, edge, trend, scale, rival + gap, lead, last, rewards
                 )
                 index = noise / T - gap + near
-            marked = rounds_to_mark(game, leader, T) == 0.0
+            marked = rounds_to_mark(leader == tilted, mark[0], T) == 0.0
             # the leader plays the rest, unless it has met a mark and its mean may change
             if t == before or (height > 0.0 and t == end - 1.0 and not marked):
-                if leader == game.mixture.arm:  # its weight depends on all its first rewards
-                    noise += game.drawn[leader] + scale * normal(rewards)
+                if leader == tilted:  # the weight depends on all its first rewards
+                    noise += drawn[leader] + scale * normal(rewards)
                 T += end - t
                 t = end
             stats.sums[leader], stats.pulls[leader] = noise, T
-            look_for_mark(game, stats, leader, outcome, run)
+            if leader == tilted and mark[0] == T:
+                pass_mark(game, stats, outcome, run)
             replace(tree, leader, index)
             if game.checkpoints[done] <= t:
                 done = record(game, stats, leader, t, done, outcome, run)
@@ -373,19 +375,19 @@ def play_nonincreasing(
 
 
 @kernel_part
-def shifted_mean(game: Game, stats: Stats, i: int) -> float:
-    """Return the mean of an arm, shifted so that the best arm's expected reward is 0."""
-    mean: float = stats.sums[i] / stats.pulls[i] - game.gaps[i]
-    return mean
+def shifted_mean(mean: float, gap: float) -> float:
+    """Return the mean of an arm's noise, shifted so that the best arm's expected reward is 0."""
+    return mean - gap
 
 
 def write_indices(values: Any, game: Game, stats: Stats, t: float, tree: Floats) -> None:
     """Write all arms' indices in round t into the leaves of the tree."""
-    arms = game.means.size
+    sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
+    arms = gaps.size
     n, K, sigma = float(game.horizon), float(arms), game.sigma
     for i in range(arms):
-        near = sigma * bonus(stats.pulls[i], t, n, K, *values)
-        tree[arms + i] = shifted_mean(game, stats, i) + near
+        near = sigma * bonus(pulls[i], t, n, K, *values)
+        tree[arms + i] = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
 
 
 def best_challenger(
@@ -401,7 +403,8 @@ def best_challenger(
         The arm with the largest index, that index, the second largest, and how many arms were
         evaluated. If an index is nan, so is `top`.
     """
-    arms = game.means.size
+    sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
+    arms = gaps.size
     n, K, sigma = float(game.horizon), float(arms), game.sigma
     best, top, second, seen = -1, -inf, -inf, 0
     node = 1
@@ -414,8 +417,8 @@ def best_challenger(
                 continue
             i = node - arms
             if i != leader:
-                near = sigma * bonus(stats.pulls[i], t, n, K, *values)
-                index = shifted_mean(game, stats, i) + near
+                near = sigma * bonus(pulls[i], t, n, K, *values)
+                index = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
                 seen += 1
                 if index > top:
                     best, top, second = i, index, top
@@ -454,6 +457,7 @@ def scan_rounds(
         the checkpoints passed.
     """
     arms = game.means.size
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     turns = 0
     while t < until:
         write_indices(values, game, stats, t + 1.0, tree)
@@ -468,8 +472,9 @@ def scan_rounds(
         if best != leader:
             leader = best
             turns += 1
-        reward = game.drawn[leader] + game.scales[leader] * normal(rewards)
-        observe(game, stats, leader, reward, outcome, run)
+        observe(stats, leader, drawn[leader] + game.scales[leader] * normal(rewards))
+        if leader == tilted and stats.pulls[leader] == mark[0]:
+            pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -498,10 +503,11 @@ def play_nondecreasing(
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
     stats, tree = new_stats(arms), np.empty(2 * arms)
     rewards = np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
         leader = arms - 1
@@ -577,20 +583,21 @@ def play_nondecreasing(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
-                    last = min(valid - 1.0, t + rounds_to_mark(game, leader, T))
+                    last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                     lead = Lead(t, T, noise, near, T * (index - rival))
                     t, T, noise, near, _ = play_leader(
-                        values, game, edge, game.drawn[leader], scale, rival + gap, lead, last,
+                        values, game, edge, drawn[leader], scale, rival + gap, lead, last,
                         rewards,
                     )  # fmt: skip
                 else:
-                    noise += game.drawn[leader] + scale * normal(rewards)
+                    noise += drawn[leader] + scale * normal(rewards)
                     T += 1.0
                     t += 1.0
                     if t < until:
                         near = sigma * bonus(T, t + 1.0, n, K, *values)
                 stats.sums[leader], stats.pulls[leader] = noise, T
-                look_for_mark(game, stats, leader, outcome, run)
+                if leader == tilted and mark[0] == T:
+                    pass_mark(game, stats, outcome, run)
             if leader >= 0:
                 stats.sums[leader], stats.pulls[leader] = noise, T
                 if done < checkpoints.size and checkpoints[done] <= t:

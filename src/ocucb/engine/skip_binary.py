@@ -74,11 +74,10 @@ from .base import (
     finish_run,
     first_rounds,
     index_of,
-    look_for_mark,
     mark_failed,
     never,
     new_stats,
-    observe,
+    pass_mark,
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
@@ -228,7 +227,7 @@ def play_leader(
 
 def play_rest(game: Game, stats: Stats, leader: int, rounds: float, rewards: Words) -> None:
     """Let the leader play the remaining rounds, whose rewards change no choice."""
-    if leader == game.mixture.arm:  # the run's weight depends on all its first rewards
+    if leader == game.tilted:  # the run's weight depends on all its first rewards
         stats.sums[leader] += draw(game.drawn[leader], game.scales[leader], rewards)
     stats.pulls[leader] += rounds
 
@@ -244,10 +243,11 @@ def play_nonincreasing(
     stats, tree = new_stats(arms), np.empty(2 * arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    mark, tilted = game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
@@ -284,7 +284,7 @@ def play_nonincreasing(
                 play_rest(game, stats, leader, end - t, rewards)
                 t = end
             else:
-                last = min(end - 1.0, t + rounds_to_mark(game, leader, pulls[leader]))
+                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
                 lead = Lead(t, pulls[leader], sums[leader], top)
                 t, pulls[leader], sums[leader], top = play_leader(
                     values, facts, means[leader], scales[leader], rival, lead, last, rewards
@@ -292,7 +292,8 @@ def play_nonincreasing(
                 if not is_finite(top):
                     break
                 replace(tree, leader, top)
-            look_for_mark(game, stats, leader, outcome, run)
+            if leader == tilted and pulls[leader] == mark[0]:
+                pass_mark(game, stats, outcome, run)
             if game.checkpoints[done] <= t:
                 done = record(game, stats, leader, t, done, outcome, run)
         if not is_finite(top):
@@ -301,9 +302,8 @@ def play_nonincreasing(
 
 
 @kernel_part
-def shifted_mean(game: Game, stats: Stats, i: int) -> float:
+def shifted_mean(mean: float, gap: float) -> float:
     """Return the mean of an arm, not shifted, where `skip` shifts it."""
-    mean: float = stats.sums[i] / stats.pulls[i]
     return mean
 
 
@@ -329,8 +329,9 @@ def scan_rounds(
         The round, the last arm played (-1 if an index is not finite), the changes of leader, and
         the checkpoints passed.
     """
-    n, K, sigma = float(game.horizon), float(now.size), game.sigma
+    n, K, sigma, scales = float(game.horizon), float(now.size), game.sigma, game.scales
     sums, pulls = stats.sums, stats.pulls
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     turns = 0
     while t < until:
         for i in range(now.size):
@@ -341,8 +342,10 @@ def scan_rounds(
         if best != leader:
             leader = best
             turns += 1
-        reward = draw(game.drawn[leader], game.scales[leader], rewards)
-        observe(game, stats, leader, reward, outcome, run)
+        sums[leader] += draw(drawn[leader], scales[leader], rewards)
+        pulls[leader] += 1.0
+        if leader == tilted and pulls[leader] == mark[0]:
+            pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -366,10 +369,11 @@ def play_nondecreasing(
     stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    mark, tilted = game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
@@ -444,12 +448,13 @@ def play_nondecreasing(
                     t = end
                 else:
                     last = max(t + 1.0, valid - 1.0)
-                    last = min(last, t + rounds_to_mark(game, leader, pulls[leader]))
+                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
                     lead = Lead(t, pulls[leader], sums[leader], top)
                     t, pulls[leader], sums[leader], top = play_leader(
                         values, facts, means[leader], scales[leader], rival, lead, last, rewards
                     )
-                look_for_mark(game, stats, leader, outcome, run)
+                if leader == tilted and pulls[leader] == mark[0]:
+                    pass_mark(game, stats, outcome, run)
                 if game.checkpoints[done] <= t:
                     done = record(game, stats, leader, t, done, outcome, run)
             plain = cost > (t - start) * price

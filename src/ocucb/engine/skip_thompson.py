@@ -76,10 +76,10 @@ from .base import (
     Stats,
     finish_run,
     first_rounds,
-    look_for_mark,
     mark_failed,
     new_stats,
     observe,
+    pass_mark,
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
@@ -268,7 +268,7 @@ def compete(
     The threshold c is the largest mean - caution * spread. Returns t, the number of checkpoints
     done and the next caution; t = -1 if no arm can be played.
     """
-    scales, sigma, n = game.scales, game.sigma, float(game.horizon)
+    drawn, scales, sigma, n = game.drawn, game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, _, active, pooled = clock
     arms = scales.size
@@ -332,8 +332,9 @@ def compete(
                         best, top = i, sample
         if best < 0:
             return -1.0, done, caution
-        reward = game.drawn[best] + scales[best] * normal(rewards)
-        observe(game, stats, best, reward, outcome, run)
+        observe(stats, best, drawn[best] + scales[best] * normal(rewards))
+        if best == game.tilted and stats.pulls[best] == game.mark[0]:
+            pass_mark(game, stats, outcome, run)
         T = stats.pulls[best]
         mean[best] = stats.sums[best] / T
         spread[best] = sigma * deviation(T, t, n, K, *values)
@@ -383,7 +384,7 @@ def lead(
     An arm leads if less than `_LIMIT` of the rounds are candidates; if none does, nothing is
     played. Returns t and the number of checkpoints done.
     """
-    scales, sigma, n = game.scales, game.sigma, float(game.horizon)
+    drawn, scales, sigma, n = game.drawn, game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, level, _, _ = clock
     arms = scales.size
@@ -404,7 +405,7 @@ def lead(
             if not gap * gap > _SLACK * square:
                 return t, done
             slack = min(slack, max(gap - never * sqrt(square), _SLACK * square / gap))
-    drift, scale, T = game.drawn[leader], scales[leader], stats.pulls[leader]
+    drift, scale, T = drawn[leader], scales[leader], stats.pulls[leader]
     if not T * slack > 2.0 * scale:
         return t, done
     bound = mean[leader] - slack
@@ -425,7 +426,7 @@ def lead(
     leads = True
     while leads and t < until and not stop[0]:
         mark = float(game.checkpoints[done])
-        longest = min(mark - t, rounds_to_mark(game, leader, T))
+        longest = min(mark - t, rounds_to_mark(leader == game.tilted, game.mark[0], T))
         wait = longest
         if total > 0.0:
             wait = floor(min(wait, exponential(choices) / -log1p(-total)))
@@ -478,8 +479,9 @@ def lead(
                     x, bound, leader, arm, mean, spread, rate, groups, total, choices
                 )
             if wins:
-                reward = game.drawn[arm] + scales[arm] * one_normal(rewards)
-                observe(game, stats, arm, reward, outcome, run)
+                observe(stats, arm, drawn[arm] + scales[arm] * one_normal(rewards))
+                if arm == game.tilted and stats.pulls[arm] == game.mark[0]:
+                    pass_mark(game, stats, outcome, run)
                 mean[arm] = stats.sums[arm] / stats.pulls[arm]
                 spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
                 level[arm] = (bound - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
@@ -499,10 +501,11 @@ def lead(
             done += 1
         if not height > 0.0 or idle > 4 + arms // 4:  # the bound no longer holds, or is too low
             leads = False
-        if rounds_to_mark(game, leader, T) == 0.0:  # the drift may change
+        if rounds_to_mark(leader == game.tilted, game.mark[0], T) == 0.0:  # the drift may change
             leads = False
     stats.sums[leader] = mean[leader] * T
-    look_for_mark(game, stats, leader, outcome, run)
+    if leader == game.tilted and game.mark[0] == T:
+        pass_mark(game, stats, outcome, run)
     return t, done
 
 
@@ -527,7 +530,7 @@ def play_thinned(
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         for i in range(arms):
@@ -579,8 +582,8 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel."""
     functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
-    functions["compete"] = specialise(compete, functions, part=True)
-    functions["lead"] = specialise(lead, functions, part=True)
+    functions["compete"] = specialise(compete, functions, inline=True)
+    functions["lead"] = specialise(lead, functions, inline=True)
     return play_thinned, functions
 
 

@@ -29,13 +29,13 @@ from .base import (
     finish_run,
     first_rounds,
     index_of,
-    look_for_mark,
     mark_failed,
     new_stats,
     new_stats_with_squares,
     no_bonus,
     no_memory,
     observe,
+    pass_mark,
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
@@ -63,10 +63,11 @@ def play_index(
     arms = game.means.size
     stats, indices = new_stats(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = arms
@@ -80,8 +81,9 @@ def play_index(
             if best < 0:
                 mark_failed(outcome, run)
                 break
-            reward = draw(game.drawn[best], game.scales[best], rewards)
-            observe(game, stats, best, reward, outcome, run)
+            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
+            if best == tilted and stats.pulls[best] == mark[0]:
+                pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
@@ -140,10 +142,11 @@ def play_index_lazily(
     n, K = float(game.horizon), float(arms)
     stats, ceiling = new_stats(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         t = K  # rounds played
@@ -159,14 +162,14 @@ def play_index_lazily(
             while t < until:
                 if stop[0]:
                     return
-                mean, scale = game.drawn[leader], game.scales[leader]
+                mean, scale = drawn[leader], game.scales[leader]
                 total, T = stats.sums[leader], stats.pulls[leader]
                 last = t + 1.0
                 if leaps:
                     # The bonus is at least `least` up to round `last`, so while the mean makes up
                     # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                    last = min(last, t + rounds_to_mark(game, leader, T))
+                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
                     least = game.sigma * bonus(T + last - t - 1.0, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
@@ -174,19 +177,23 @@ def play_index_lazily(
                         T += 1.0
                         t += 1.0
                     stats.sums[leader], stats.pulls[leader] = total, T
-                    look_for_mark(game, stats, leader, outcome, run)
+                    if leader == tilted and mark[0] == T:
+                        pass_mark(game, stats, outcome, run)
                 if t < last:
                     if not arm_index(values, game, stats, leader, t + 1.0) > rival:
                         break
-                    observe(game, stats, leader, draw(mean, scale, rewards), outcome, run)
+                    observe(stats, leader, draw(mean, scale, rewards))
+                    if leader == tilted and stats.pulls[leader] == mark[0]:
+                        pass_mark(game, stats, outcome, run)
                     t += 1.0
             if t < until:
                 leader, rival = select_arm(values, game, stats, ceiling, leader, t + 1.0, choices)
                 if leader < 0:
                     mark_failed(outcome, run)
                     break
-                reward = draw(game.drawn[leader], game.scales[leader], rewards)
-                observe(game, stats, leader, reward, outcome, run)
+                observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
+                if leader == tilted and stats.pulls[leader] == mark[0]:
+                    pass_mark(game, stats, outcome, run)
                 t += 1.0
             if t == until:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -205,10 +212,11 @@ def play_samples(
     n, K = float(game.horizon), float(arms)
     stats, centre, spread = new_stats(arms), np.empty(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
         for i in range(arms):
@@ -229,8 +237,9 @@ def play_samples(
             if best < 0:
                 mark_failed(outcome, run)
                 break
-            reward = draw(game.drawn[best], game.scales[best], rewards)
-            observe(game, stats, best, reward, outcome, run)
+            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
+            if best == tilted and stats.pulls[best] == mark[0]:
+                pass_mark(game, stats, outcome, run)
             T = stats.pulls[best]
             centre[best] = stats.sums[best] / T
             if unplayed_constant:
@@ -248,10 +257,11 @@ def play_choices(
     arms, n = game.means.size, float(game.horizon)
     stats, memory = new_stats(arms), np.empty(memory_size(arms))
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, key, first, rewards, outcome, run)
+        start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         for i in range(memory.size):
             memory[i] = 0.0
@@ -267,8 +277,9 @@ def play_choices(
             if best < 0 or best >= arms:
                 mark_failed(outcome, run)
                 break
-            reward = draw(game.drawn[best], game.scales[best], rewards)
-            observe(game, stats, best, reward, outcome, run)
+            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
+            if best == tilted and stats.pulls[best] == mark[0]:
+                pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
