@@ -172,7 +172,7 @@ def check(playing: Playing, case: Case, mixture: Mixture) -> None:
     for n, runs in ((case.horizon, 4000), (34, 8000)):
         call = policy, problem, n, np.array([n // 4, n]), KEY, 0
         regret, pulls, weights = weighted_runs(playing, *call, runs, mixture)
-        moments = Moments.of(base.Outcome(regret, pulls, pulls, pulls), weights, problem.gaps)
+        moments = Moments.of(base.Outcome(regret, pulls, pulls), weights, problem.gaps)
         assert agree(moments.weight, 1.0)
         mean, error = _plain(case, n)
         assert (np.abs(moments.regret - mean) <= 4.0 * np.hypot(moments.stderr, error)).all()
@@ -191,12 +191,13 @@ def _plain(case: Case, horizon: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @compiled
-def _mark_forgotten(game, stats, arm, outcome, run):
-    pass
+def _mark_forgotten(game, stats, outcome, run):
+    base.pass_mark(game, stats, outcome, run)
+    outcome.noise[run, :] = 0.0
 
 
 @compiled
-def _leaps_over_marks(game, arm, pulls):
+def _leaps_over_marks(tilted, mark, pulls):
     return np.inf
 
 
@@ -207,19 +208,10 @@ def _last_rewards_forgotten(game, stats, outcome, run):
 
 
 @compiled
-def _never_over(game, stats, outcome, run):
-    """Record as `pass_mark` does, but tilt for ever."""
-    T = stats.pulls[game.mixture.arm]
-    tilted = game.drawn[game.mixture.arm]
+def _tilts_for_ever(game, stats, outcome, run):
+    lowered = game.drawn[game.tilted]
     base.pass_mark(game, stats, outcome, run)
-    if T > 0.0:
-        game.drawn[game.mixture.arm] = tilted
-
-
-@compiled
-def _tilts_for_ever(game, stats, arm, outcome, run):
-    if arm == game.mixture.arm and stats.pulls[arm] == game.mark[0]:
-        _never_over(game, stats, outcome, run)
+    game.drawn[game.tilted] = lowered
 
 
 def _drift_not_tilted(values, game, edge, trend, scale, lag, lead, last, rewards):
@@ -227,10 +219,10 @@ def _drift_not_tilted(values, game, edge, trend, scale, lag, lead, last, rewards
 
 
 KERNELS = {
-    "mark forgotten": {"look_for_mark": _mark_forgotten},
+    "mark forgotten": {"pass_mark": _mark_forgotten},
     "leaps over marks": {"rounds_to_mark": _leaps_over_marks},
     "last rewards forgotten": {"finish_run": _last_rewards_forgotten},
-    "tilts for ever": {"look_for_mark": _tilts_for_ever},
+    "tilts for ever": {"pass_mark": _tilts_for_ever},
     "drift not tilted": {"play_leader": _drift_not_tilted},
 }
 # Only leaps are harmed. UCB and Thompson sampling leap later, where the weight hardly depends on
@@ -582,8 +574,8 @@ def test_footer_and_json_say_how_it_was_obtained(tmp_path):
     result = ocucb.simulate(**CALL, runs=1000)
     one = result[0]
     footer = result.table().splitlines()[-1]
-    assert footer.startswith("tilted sampling; as precise as plain runs: OCUCB ")
-    assert f"(mean weight {one.weight.value:.3f} ± " in footer
+    assert footer.startswith("OCUCB: tilted sampling, worth ")
+    assert f"mean weight {one.weight.value:.3f} ± " in footer
     told = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert told["sampling"] == "tilted"
     assert told["effective_runs"] == one.effective_runs

@@ -28,7 +28,7 @@ def result() -> ocucb.SimulationResult:
 def moments(regret: np.ndarray, pulls: np.ndarray) -> Moments:
     """Reduce plain runs."""
     runs = len(regret)
-    outcome = Outcome(regret, pulls, np.zeros(runs, dtype=np.int64), np.zeros((runs, 0)))
+    outcome = Outcome(regret, pulls, np.zeros((runs, 0)))
     return Moments.of(outcome, np.ones(runs), np.arange(float(pulls.shape[1])))
 
 
