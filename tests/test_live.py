@@ -611,7 +611,7 @@ def test_other_files_are_one_sentence(tmp_path):
             Bandit.load(path)
         assert path.read_bytes() == data
     path.write_text(json.dumps({**document, "format_version": 2}))
-    with pytest.raises(ValueError, match=r"saved in format 2, .*a newer ocucb may read it\.$"):
+    with pytest.raises(ValueError, match=r"saved in format 2, .*use the version that saved it\.$"):
         Bandit.load(path)
     with pytest.raises(FileNotFoundError):
         Bandit.load(tmp_path / "nothing.json")

@@ -47,7 +47,7 @@ def opened(document: Any, noun: str, version: int, source: object) -> dict[str, 
     if type(found) is not int or found != version:
         raise ValueError(
             f"{source} was saved in format {found!r}, and this ocucb reads format {version}; "
-            "a newer ocucb may read it."
+            "use the version that saved it."
         )
     return document
 
