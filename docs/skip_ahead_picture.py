@@ -89,7 +89,7 @@ def play() -> None:
         leads.append((sys._getframe(1).f_locals["leader"], before.t, answer.t))
         return answer
 
-    game = new_game(problem, HORIZON, np.array([HORIZON]))
+    game = new_game(skip.ENGINE, problem, HORIZON, np.array([HORIZON]))
     key, stop = np.array([3, 2015], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
     kernel = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)
     kernel(policy.values, game, key, 0, new_outcome(1, game), stop)

@@ -213,8 +213,8 @@ def test_pilots_that_find_nothing_mean_plain_runs(recwarn):
         marks = np.tile(noise * np.sqrt(first.marks), (runs, 1))
         pilot = importance.Pilot(regret, marks, pulls)
         mixture, gain = importance.improved(first, problem, pilot)
-        assert (mixture is importance.PLAIN) == plain
-        assert math.isfinite(gain)
+        assert (gain < importance.WORTHWHILE) == plain
+        assert np.isfinite(mixture.shares).all()
     assert not recwarn.list
 
 
@@ -233,6 +233,10 @@ def test_tails(tmp_path, few_panels):
         for row in mine:
             true = (sample > float(row["x"])).mean()
             error = math.hypot(float(row["stderr"]), math.sqrt(true / 65_536))
+            if float(row["x"]) < 300.0:
+                # What the best arm did not cause is as rare in tilted runs as in plain ones, so
+                # its own bar is uncertain; a third of the 1,024 runs is plain.
+                error = math.sqrt(true / 340)
             assert abs(float(row["mean"]) - true) <= 4 * error
         assert 0 < heights[-1] < 1e-3
         assert float(mine[-1]["stderr"]) < 0.5 * heights[-1]

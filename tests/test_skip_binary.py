@@ -155,11 +155,13 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
     return {key: weight for key, weight in law.items() if weight > 0}
 
 
-def p_value(kernel, policy: ocucb.Policy, means: list[float], n: int, order: bool) -> float:
+def p_value(playing, policy: ocucb.Policy, means: list[float], n: int, order: bool) -> float:
     """Return the p-value of a chi-square test of a kernel's plays; rare ones share a cell."""
     problem, runs = problems.bernoulli(means), 100_000
     # Each arm's gap is its number, and so regret shows which arm was played in which round.
-    game = new_game(problem, n, np.arange(1, n + 1))._replace(gaps=np.arange(float(len(means))))
+    engine, kernel = playing
+    game = new_game(engine, problem, n, np.arange(1, n + 1))
+    game = game._replace(gaps=np.arange(float(len(means))))
     outcome = new_outcome(runs, game)
     key, stop = np.array([n, 7], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(n), game, key, 0, outcome, stop)
@@ -211,8 +213,9 @@ def mutant(text: str, part: str, old: str, new: str):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     exec(compile(source, name, "exec"), space)
     if part == "play":
-        return specialise(space[name], functions)
-    return specialise(template, functions | {part: specialise(space[name], functions)})
+        return skip_binary.ENGINE, specialise(space[name], functions)
+    functions[part] = specialise(space[name], functions)
+    return skip_binary.ENGINE, specialise(template, functions)
 
 
 LEAP = "count = max(1.0, min(held, safe_pulls(height, fall)))"

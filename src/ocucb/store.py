@@ -135,11 +135,11 @@ class Store:
     >>> import ocucb, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = folder.name + "/results.db"
-    >>> first = ocucb.simulate("ucb", ocucb.gap(), 100, runs=500, rng=1, store=path)
-    >>> more = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1, store=path)
+    >>> first = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1, store=path)
+    >>> more = ocucb.simulate("ucb", ocucb.gap(), 100, runs=2000, rng=1, store=path)
     >>> with ocucb.Store(path) as store:
     ...     [(one.result.label, one.result.runs) for one in store.contents()]
-    [('UCB', 1000)]
+    [('UCB', 2000)]
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
