@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ocucb import OCUCB, gap
+from ocucb._compile import compiled
 from ocucb.engine import base, new_game, new_outcome, skip
 from ocucb.random import normal
 
@@ -28,10 +29,16 @@ leads: list[tuple[int, float, float]] = []
 def plain(template: Any, **functions: Any) -> Any:
     """Return a kernel as an ordinary Python function with these names filled in."""
     space = {**template.__globals__, **functions}
-    for name, one in space.items():
+    for name in template.__code__.co_names:
+        one = space.get(name)
         if getattr(one, "targetoptions", {}).get("no_cpython_wrapper"):
-            space[name] = one.py_func
+            space[name] = plain(one.py_func)
     return FunctionType(template.__code__, space)
+
+
+@compiled
+def start_run(game: Any, key: Any, run: int, rewards: Any) -> None:
+    base.start_run(game, key, run, rewards)  # Python could not call it directly
 
 
 def asked_from() -> tuple[float, float]:
@@ -79,6 +86,7 @@ def play() -> None:
         "hitting_time": watched_hitting_time,
         "endpoint_given_no_hit": watched_endpoint,
         "normal": watched_normal,
+        "start_run": start_run,
         "play_each_once": plain(base.play_each_once, draw=problem.rewards.draw),
     }
     play_leader = plain(skip.play_leader, **functions)
