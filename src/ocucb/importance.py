@@ -161,31 +161,25 @@ def run_weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts
     return 1.0 / _density(mixture.shares, _likelihood_ratios(mixture, problem, noise, pulls))
 
 
-def _likelihood_ratios(
-    mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts
-) -> list[Floats]:
+def _likelihood_ratios(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
     """Return, for each component and run, how much likelier the run is there than plain."""
     ratio = problem.rewards.log_likelihood_ratio
     assert ratio is not None
     mean, scale = float(problem.means[mixture.arm]), float(problem.scales[mixture.arm])
-    ratios = []
-    for shift, length in zip(mixture.shifts, mixture.lengths, strict=True):
-        mark = int(np.searchsorted(mixture.marks, length))
-        count = np.minimum(pulls, length)
-        logarithm = -ratio(noise[:, mark], count, mean, mean - shift, scale)
-        ratios.append(np.exp(np.minimum(logarithm, _LARGE)))
+    at_marks = noise.T[np.searchsorted(mixture.marks, mixture.lengths)]
+    count = np.minimum(pulls, mixture.lengths[:, None])
+    logs = -ratio(at_marks, count, mean, mean - mixture.shifts[:, None], scale)
+    ratios: Floats = np.exp(np.minimum(logs, _LARGE))
     return ratios
 
 
-def _density(shares: Floats, ratios: list[Floats]) -> Floats:
+def _density(shares: Floats, ratios: Floats) -> Floats:
     """Return how much likelier each run is in the mixture than plain.
 
     A sum rather than a matrix product, whose last bits depend on threads and alignment.
     """
-    total = np.zeros(ratios[0].size)
-    for share, ratio in zip(shares, ratios, strict=True):
-        total += share * ratio
-    return total
+    density: Floats = (shares[:, None] * ratios).sum(axis=0)
+    return density
 
 
 def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture, float]:

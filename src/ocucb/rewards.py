@@ -16,6 +16,8 @@ from functools import cached_property
 from math import log, sqrt
 from typing import Any
 
+import numpy as np
+
 from ._types import Words
 from ._users import Snapshot
 from .random import binomial, normal, uniform
@@ -91,7 +93,7 @@ def _divergence_gaussian(mean: float, other: float, scale: float) -> float:
     return 0.5 * ((mean - other) / scale) ** 2
 
 
-def _ratio_gaussian(noise: Any, count: Any, mean: float, tilted: float, scale: float) -> Any:
+def _ratio_gaussian(noise: Any, count: Any, mean: float, tilted: Any, scale: float) -> Any:
     shift = mean - tilted
     return shift * (noise + 0.5 * shift * count) / scale**2
 
@@ -123,9 +125,9 @@ def _divergence_bernoulli(mean: float, other: float, scale: float) -> float:
     return _xlog(mean, _over(mean, other)) + _xlog(1.0 - mean, _over(1.0 - mean, 1.0 - other))
 
 
-def _ratio_bernoulli(noise: Any, count: Any, mean: float, tilted: float, scale: float) -> Any:
+def _ratio_bernoulli(noise: Any, count: Any, mean: float, tilted: Any, scale: float) -> Any:
     hits = count * mean + noise
-    return hits * log(mean / tilted) + (count - hits) * log((1.0 - mean) / (1.0 - tilted))
+    return hits * np.log(mean / tilted) + (count - hits) * np.log((1.0 - mean) / (1.0 - tilted))
 
 
 def _unit_interval(mean: float, scale: float) -> tuple[float, float]:
