@@ -20,6 +20,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,6 +36,9 @@ from ocucb.engine import choose_engine, engine_named, kernel_of, new_game, new_o
 from ocucb.gittins import _store
 from ocucb.policies import Policy
 from ocucb.problems import Problem
+from ocucb.scheduler import tilt
+from ocucb.simulation import specify
+from ocucb.specification import run_blocks
 
 ROUNDS = 5
 SECONDS = 0.15  # length of one timing
@@ -70,19 +74,22 @@ def plain(policy: Policy, problem: Problem, horizon: int) -> Callable[[int], Non
     return play
 
 
-def best_times(*plays: Callable[[int], None], seconds: float = SECONDS) -> list[float]:
-    """Return the seconds per run of each, timed alternately; the best of several rounds."""
+def best_times(*plays: Callable[[int], object], seconds: float = SECONDS) -> list[float]:
+    """Return the seconds per run of each, timed alternately; the best of several rounds.
+
+    Seconds of processor time: what else the machine does counts for less.
+    """
     counts = []
     for play in plays:
-        began = time.perf_counter()
+        began = time.process_time()
         play(1)
-        counts.append(max(1, int(seconds / (time.perf_counter() - began + 1e-9))))
+        counts.append(max(1, int(seconds / (time.process_time() - began + 1e-9))))
     best = [np.inf] * len(plays)
     for _ in range(ROUNDS):
         for i, play in enumerate(plays):
-            began = time.perf_counter()
+            began = time.process_time()
             play(counts[i])
-            best[i] = min(best[i], (time.perf_counter() - began) / counts[i])
+            best[i] = min(best[i], (time.process_time() - began) / counts[i])
     return best
 
 
@@ -321,16 +328,18 @@ def _choice_of_clicks() -> Iterator[str]:
 
 
 def sampling() -> list[str]:
-    """Section: what importance sampling saves, the pilot included."""
+    """Section: what importance sampling saves."""
     lines = [
         "## Sampling",
         "",
-        'Time to equal precision with `sampling="plain"` over that with "auto": 5,000 runs, one',
-        "core, the pilot included. The plain deviation of the regret is the true one, from tilted",
-        "runs: plain ones rarely see it.",
+        'Processor time to equal precision with `sampling="plain"` over that with "auto", in the',
+        "blocks of `simulate`. The plain deviation of regret is true, from tilted runs, since",
+        "plain ones rarely see it. The last ratio includes the pilot, for 5,000 runs; the goals of",
+        "those with nothing to gain (0.9) are for that, the others for the runs.",
         "",
-        "| problem | n | policy | deviation | fewer runs | time, auto/plain | ratio | goal |",
-        "|---|---|---|---|---|---|---|---|",
+        "| problem | n | policy | deviation | fewer runs | time of a run, auto/plain | ratio "
+        "| with the pilot | goal |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     two, ten = "gap:K=2,gap=0.3", "gap:K=10,gap=0.3"
     for text, horizon, who, goal in (
@@ -349,29 +358,42 @@ def sampling() -> list[str]:
         (ten, 10**4, "aocucb", 0.9),
         ("moss-failure:K=30", 10**4, "moss", 0.9),
     ):
-        deviation, fewer, cost = _sampling_gain(parse_policy(who), parse_problem(text), horizon)
-        ratio = fewer / cost
-        mark = "" if goal is None or ratio >= goal else " **missed**"
+        policy, problem = parse_policy(who), parse_problem(text)
+        deviation, fewer, cost, whole = _sampling_gain(policy, problem, horizon)
+        ratio, with_pilot = fewer / cost, fewer / whole
+        reached = with_pilot if goal == 0.9 else ratio
+        mark = "" if goal is None else f"{goal:g}" + " **missed**" * (reached < goal)
         lines.append(
             f"| {text} | {horizon:.0e} | {who} | {deviation:.3g} | {fewer:.1f} | {cost:.2f} "
-            f"| {ratio:.1f}{mark} | {'' if goal is None else f'{goal:g}'} |"
+            f"| {ratio:.1f} | {with_pilot:.1f} | {mark} |"
         )
         print(lines[-1], flush=True)
     return lines
 
 
-def _sampling_gain(policy: Policy, problem: Problem, horizon: int) -> tuple[float, float, float]:
-    """Return the regret's deviation, how many runs tilting saves, and what it costs in time."""
+def _sampling_gain(
+    policy: Policy, problem: Problem, horizon: int
+) -> tuple[float, float, float, float]:
+    """Return the regret's deviation, how many runs tilting saves, and its cost in time.
+
+    The cost is relative to plain runs: first of the runs alone, then with the pilot.
+    """
     runs = 5000
-
-    def play(sampling: str, seed: int = 0, times: int = 1) -> Any:
-        facts = {"sampling": sampling, "workers": 1, "checkpoints": []}
-        return ocucb.simulate(policy, problem, horizon, times * runs, rng=seed, **facts)[0]
-
-    deviation = play("tilted", 1, times=10).deviation.value
-    errors = [float(play("auto", seed).stderr[-1]) for seed in range(2, 6)]
-    plain, auto = best_times(lambda _: play("plain"), lambda _: play("auto"))
-    return deviation, deviation**2 / runs / np.mean(np.square(errors)), auto / plain
+    plain = specify(policy, problem, horizon, np.array([horizon]), 0, "auto")
+    tilted = [tilt(replace(plain, seed=seed), 1) for seed in range(4)]
+    spans, first = [], 0
+    while first < runs:
+        spans.append((first, min(plain.block_from(first), runs - first)))
+        first += spans[-1][1]
+    deviation = tilt(plain, 1, always=True).play(0, 40 * runs).deviation.value
+    errors = [float(one.play(0, 2 * runs).stderr[-1]) for one in tilted]
+    play, auto, pilot = best_times(
+        lambda times: [run_blocks(plain, spans) for _ in range(times)],
+        lambda times: [run_blocks(tilted[0], spans) for _ in range(times)],
+        lambda times: [tilt(plain, 1) for _ in range(times)],
+    )
+    fewer = deviation**2 / (2 * runs) / float(np.mean(np.square(errors)))
+    return deviation, fewer, auto / play, (auto + pilot) / play
 
 
 def cold() -> list[str]:

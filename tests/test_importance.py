@@ -27,7 +27,7 @@ import pytest
 
 import ocucb
 from helpers import Playing, find_kernel, same, weighted_runs
-from ocucb import importance, specification
+from ocucb import importance, scheduler, specification
 from ocucb._compile import compiled, specialise
 from ocucb.engine import base, skip, skip_thompson
 from ocucb.importance import PLAIN, Mixture, first_mixture
@@ -351,7 +351,9 @@ def enumerated(policy: ocucb.Policy, problem: ocucb.Problem, n: int) -> dict[Pul
 )
 @pytest.mark.parametrize("engine", ["step", "skip"])
 @pytest.mark.filterwarnings("ignore:OCUCB with alpha")
-def test_exact_values(text, means, n, engine):
+def test_exact_values(text, means, n, engine, monkeypatch):
+    """With the broad mixture, whose weights vary far more than those of a mixture that pays."""
+    monkeypatch.setattr(scheduler, "improved", lambda mixture, problem, pilot: (mixture, 2.0))
     policy, problem = parse_policy(text), ocucb.bernoulli(means)
     outcomes = enumerated(policy, problem, n)
     assert sum(outcomes.values()) == pytest.approx(1.0)
@@ -362,7 +364,7 @@ def test_exact_values(text, means, n, engine):
     mean = float(regret @ chance)
     one = ocucb.simulate(policy, problem, n, 60_000, rng=4, sampling="tilted", engine=engine)[0]
     assert (one.sampling, one.engine) == ("tilted", engine)
-    assert one.weights.std() > 0.1
+    assert one.weights.std() > 0.3
     assert agree(one.weight, 1.0)
     assert agree(Estimate(one.mean_regret, one.stderr[-1]), mean)
     assert agree(one.deviation, sqrt(float((regret - mean) ** 2 @ chance)))
@@ -448,9 +450,9 @@ def test_bars_cover_rare_failures(name):
     """Found, for the mean and for the deviation:
 
     |          | tilted       | plain        |
-    | OCUCB(3) | 96.3%, 95.5% | 63.3%, 20.5% |
-    | OCUCB(2) | 96.3%, 95.8% | 77.8%, 76.3% |
-    | OCUCB(1) | 96.0%, 96.3% | 90.8%, 88.0% |
+    | OCUCB(3) | 94.8%, 93.8% | 63.3%, 20.5% |
+    | OCUCB(2) | 95.8%, 94.0% | 77.8%, 76.3% |
+    | OCUCB(1) | 97.3%, 97.5% | 90.8%, 88.0% |
     """
     tilted, plain = (coverage(RARE[name], sampling, 400) for sampling in ("tilted", "plain"))
     print(f"{name}: tilted {tilted}, plain {plain}")
