@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.sharedctypes import Synchronized
@@ -17,6 +18,10 @@ from ocucb.specification import Specification
 # processes that tests start inherit this.
 os.environ["MPLBACKEND"] = "agg"
 os.environ.pop("COLUMNS", None)
+
+# A shell ignores Ctrl-C for what it starts in the background, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Tests of a file run in one process, where what is compiled serves all. Those of these files need

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import ocucb
 from helpers import same, wait_until
-from ocucb import specification
+from ocucb import scheduler, specification
 from policy_table import FIRST_SETTINGS, SKIPPING, entry_of
 
 
@@ -293,6 +294,44 @@ def test_the_interpreter_ends_after_an_interrupt(policy, engine, problem):
         assert process.wait(timeout=60) == 0
     finally:
         process.kill()
+
+
+class Unlucky:
+    """Ctrl-C strikes in its finaliser, where Python reports the exception and drops it."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("sampling", ["plain", "tilted"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_drops_is_heeded(sampling, monkeypatch):
+    """While runs are played, or those of a pilot: hours of them, if it is not."""
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *task):
+            future = super().submit(*task)
+            Unlucky()
+            return future
+
+    monkeypatch.setattr(scheduler, "ThreadPoolExecutor", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        ocucb.simulate("ucb", ocucb.gap(), 10**12, 1, engine="step", rng=1, sampling=sampling)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_dropped_interrupt_stops_an_executor(played):
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *task):
+            future = super().submit(*task)
+            if len(played) == 3:
+                Unlucky()
+            return future
+
+    with Pool(1) as pool, pytest.raises(KeyboardInterrupt):
+        ocucb.simulate("ucb", ocucb.gap(), 100, 10**6, executor=pool, rng=1, sampling="plain")
+    assert len(played) < 100
 
 
 def test_threads_may_compile_at_the_same_time():

@@ -20,7 +20,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeVar
@@ -161,11 +161,21 @@ def interruptible(work: Callable[[], T]) -> T:
     helper, collecting = ThreadPoolExecutor(1), gc.isenabled()
     gc.disable()
     try:
-        return helper.submit(work).result()
+        return outcome_of(helper.submit(work))
     finally:
         helper.shutdown(wait=False, cancel_futures=True)
         if collecting:
             gc.enable()
+
+
+NAP = 0.25  # seconds: Python does not notice a Ctrl-C that comes just before it starts to wait
+
+
+def outcome_of(future: Future[T]) -> T:
+    """Wait for a future in naps, so that Ctrl-C is always heard."""
+    while not wait([future], NAP).done:
+        pass
+    return future.result()
 
 
 @contextmanager

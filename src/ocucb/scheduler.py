@@ -8,6 +8,8 @@ finished blocks go to the store as they arrive. Merging is always in order.
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,10 +22,13 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ._compile import NAP, outcome_of
 from ._types import Flags
 from .importance import PILOT_RUNS, WORTHWHILE, Mixture, Pilot, first_mixture, improved, obstacle
 from .results import Moments, SimulationResult, result_of
@@ -31,6 +36,7 @@ from .specification import (
     Block,
     Spans,
     Specification,
+    Stopped,
     run_blocks,
     run_blocks_remotely,
     run_pilot_remotely,
@@ -123,6 +129,41 @@ class Job:
 Watch = Callable[[Job, Block, bool], None]
 
 
+@contextmanager
+def heeding_interrupts() -> Iterator[list[Flags]]:
+    """Yield a list; within the context Ctrl-C sets every flag in it, then interrupts as usual.
+
+    Python drops a KeyboardInterrupt that strikes in a finaliser, which the garbage collector may
+    run at any moment, or in a callback from C. A flag stays set.
+    """
+    flags: list[Flags] = []
+
+    def heed(*arguments: Any) -> None:
+        for flag in flags:
+            flag[0] = True
+        signal.default_int_handler(*arguments)
+
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if ours:
+        signal.signal(signal.SIGINT, heed)
+    try:
+        yield flags
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _new_flag(flags: list[Flags] | None) -> Flags:
+    """Return a flag that tells our threads to stop, and that interrupts set."""
+    stop = np.zeros(1, dtype=np.bool_)
+    if flags is not None:
+        flags.append(stop)
+    return stop
+
+
 @dataclass
 class _Batch:
     """Consecutive blocks of a job: being played, or finished."""
@@ -140,6 +181,7 @@ def run_jobs(
     in_flight: int | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
+    interrupts: list[Flags] | None = None,
 ) -> Iterator[Job]:
     """Play jobs and yield each when it is finished, in order.
 
@@ -157,9 +199,11 @@ def run_jobs(
         Where finished blocks are looked up and kept.
     watch : callable, optional
         Called with the job, each block once merged, and whether it was played now.
+    interrupts : list of flags, optional
+        From `heeding_interrupts`: play then stops even if Python drops the KeyboardInterrupt.
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
-    stop = np.zeros(1, dtype=np.bool_)  # tells our threads to stop
+    stop = _new_flag(interrupts)
     capacity = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
     line: deque[_Batch] = deque()
@@ -167,6 +211,8 @@ def run_jobs(
         while True:
             while len(line) < capacity and (due := next(coming, None)) is not None:
                 line.append(_placed(*due, ours, executor, stop))
+            if stop[0]:
+                raise KeyboardInterrupt
             if not line:
                 if store is not None:
                     store.flush()
@@ -184,6 +230,8 @@ def run_jobs(
             if head.job.finished:
                 _drop(line, head.job)
                 yield head.job
+    except Stopped:
+        raise KeyboardInterrupt from None
     except (BrokenExecutor, CancelledError) as error:
         raise _workers_gone(error, store is not None) from error
     finally:
@@ -209,15 +257,16 @@ def tilt(
     *,
     always: bool = False,
     stored: bool = False,
+    interrupts: list[Flags] | None = None,
 ) -> Specification:
     """Return the specification with the mixture that a pilot finds, or as it is if none pays.
 
     With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
-    Errors point to a store if what is played is `stored`.
+    Errors point to a store if what is played is `stored`. For `interrupts` see `run_jobs`.
     """
     reason = obstacle(specification.problem, specification.horizon)
     if reason is None:
-        mixture, gain = _piloted(specification, threads, executor, stored)
+        mixture, gain = _piloted(specification, threads, executor, stored, _new_flag(interrupts))
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return replace(specification, mixture=mixture)
         reason = "the pilot found nothing to gain"
@@ -229,13 +278,16 @@ def tilt(
 
 
 def _piloted(
-    specification: Specification, threads: int, executor: Executor | None, stored: bool
+    specification: Specification,
+    threads: int,
+    executor: Executor | None,
+    stored: bool,
+    stop: Flags,
 ) -> tuple[Mixture, float]:
     """Return the mixture that a pilot finds, and its gain."""
     first = first_mixture(specification.problem, specification.horizon)
     trial = replace(specification, mixture=first)
     ours = ThreadPoolExecutor(threads) if executor is None else None
-    stop = np.zeros(1, dtype=np.bool_)
     starts = range(0, PILOT_RUNS, _PILOT_BLOCK)
     tasks: list[Future[Pilot]] = []
     try:
@@ -246,7 +298,11 @@ def _piloted(
             package = trial.package
             for i in starts:
                 tasks.append(executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK))
-        parts = [task.result() for task in tasks]
+        parts = [outcome_of(task) for task in tasks]
+        if stop[0]:
+            raise KeyboardInterrupt
+    except Stopped:
+        raise KeyboardInterrupt from None
     except (BrokenExecutor, CancelledError) as error:
         raise _workers_gone(error, stored) from error
     finally:
@@ -312,7 +368,7 @@ def _placed(
 def _collect(line: deque[_Batch], store: Store | None) -> None:
     """Wait until something is done, and store what is finished."""
     playing = [batch.future for batch in line if batch.future is not None and batch.blocks is None]
-    wait(playing, store.pause if store is not None else None, FIRST_COMPLETED)
+    wait(playing, NAP, FIRST_COMPLETED)
     for batch in line:
         if batch.blocks is None and batch.future is not None and batch.future.done():
             batch.blocks = batch.future.result()

@@ -28,7 +28,7 @@ from .problems import Problem
 from .progress import Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
-from .scheduler import FEWEST_RUNS, Job, run_jobs, tilt
+from .scheduler import FEWEST_RUNS, Job, heeding_interrupts, run_jobs, tilt
 from .specification import Specification
 from .store import Store, StoreError
 
@@ -164,6 +164,7 @@ def simulate(
         try:
             # All are compiled before the first is played, so that errors surface now.
             interruptible(prepare)
+            interrupts = open_now.enter_context(heeding_interrupts())
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
                 keeper = open_now.enter_context(Store(keeper))
@@ -175,6 +176,7 @@ def simulate(
                         executor,
                         always=sampling == "tilted",
                         stored=keeper is not None,
+                        interrupts=interrupts,
                     )
             meter = open_now.enter_context(Meter(progress))
             for job in run_jobs(
@@ -184,6 +186,7 @@ def simulate(
                 in_flight=None if workers is None else 4 * threads,
                 store=keeper,
                 watch=meter.watch,
+                interrupts=interrupts,
             ):
                 _warn_if_short(job)
         except KeyboardInterrupt:

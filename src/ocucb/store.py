@@ -376,13 +376,6 @@ class Store:
         self._pending.append((specification, block))
         self.flush_when_due()
 
-    @property
-    def pause(self) -> float | None:
-        """Seconds until a commit is due; None if there is nothing to commit."""
-        if not self._pending:
-            return None
-        return max(0.0, self._committed + _PAUSE - time.monotonic())
-
     def flush_when_due(self) -> None:
         """Commit pending blocks, unless the last commit was only just now."""
         if self._pending and time.monotonic() - self._committed >= _PAUSE:

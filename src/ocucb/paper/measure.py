@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._compile import interruptible
+from .._types import Flags
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture
 from ..progress import duration
@@ -132,12 +134,13 @@ class Task:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What tasks are measured with: workers, store and display."""
+    """What tasks are measured with: workers, store, display, flags for Ctrl-C."""
 
     threads: int
     executor: Executor | None
     store: Store
     display: Display
+    interrupts: list[Flags] | None = None
 
     def run_jobs(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
         """Run jobs."""
@@ -148,6 +151,7 @@ class RunContext:
             in_flight=max(64, 4 * self.threads),
             store=self.store,
             watch=watch,
+            interrupts=self.interrupts,
         )
 
 
@@ -183,8 +187,10 @@ def with_mixtures(tasks: Sequence[Task], context: RunContext) -> list[Task]:
         if place not in chosen:
             context.display.say(f"preparing {task.label}")
             specification = pilot.specification()
-            specification.prepare()
-            chosen[place] = tilt(specification, context.threads, context.executor).mixture
+            interruptible(specification.prepare)
+            chosen[place] = tilt(
+                specification, context.threads, context.executor, interrupts=context.interrupts
+            ).mixture
         return chosen[place]
 
     return [replace(task, mixture=mixture(task)) for task in tasks]
@@ -218,7 +224,7 @@ def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], f
         for i in timed:
             specification = tasks[i].specification()
             context.display.say(f"preparing {tasks[i].label}")
-            specification.prepare()
+            interruptible(specification.prepare)
             yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
 
     cost = {}
@@ -267,7 +273,7 @@ def _measured(tasks: Sequence[Task], context: RunContext) -> Iterator[list[Point
     def jobs() -> Iterator[Job]:
         for task in tasks:
             specification = task.specification()
-            specification.prepare()
+            interruptible(specification.prepare)
             yield Job(specification, task.runs)
 
     def watch(job: Job, block: Block, played: bool) -> None:

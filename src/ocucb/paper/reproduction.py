@@ -15,6 +15,7 @@ from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
 from ..progress import duration
 from ..results import QUANTILES
+from ..scheduler import heeding_interrupts
 from ..simulation import to_workers
 from ..store import Store
 from . import drawing
@@ -120,8 +121,12 @@ def reproduce(
     check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
     tasks = tasks_of(chosen, runs_of, seed, wanted)
     began = time.monotonic()
-    with Store(folder / "results.db") as store, Display(progress) as display:
-        context = RunContext(threads, executor, store, display)
+    with (
+        Store(folder / "results.db") as store,
+        Display(progress) as display,
+        heeding_interrupts() as interrupts,
+    ):
+        context = RunContext(threads, executor, store, display, interrupts)
         points = measure(with_mixtures(tasks, context), context, say)
         display.say("drawing")
         spent = time.monotonic() - began
