@@ -14,13 +14,10 @@ user's function gets a name that is never reused.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeVar
@@ -147,35 +144,6 @@ def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., An
     """
     types = tuple(numba.typeof(argument) for argument in arguments)
     return kernel.overloads[types].entry_point  # type: ignore[attr-defined, no-any-return]
-
-
-def interruptible(work: Callable[[], T]) -> T:
-    """Run work that compiles in another thread, and wait for it.
-
-    Ctrl-C is raised in the main thread. Inside the compiler it may hit a callback, where Python
-    reports and drops it; here it ends the wait at once. Meanwhile the garbage collector rests: it
-    would take a tenth of the time, to save some 20 MB per kernel.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    helper, collecting = ThreadPoolExecutor(1), gc.isenabled()
-    gc.disable()
-    try:
-        return outcome_of(helper.submit(work))
-    finally:
-        helper.shutdown(wait=False, cancel_futures=True)
-        if collecting:
-            gc.enable()
-
-
-NAP = 0.25  # seconds: Python does not notice a Ctrl-C that comes just before it starts to wait
-
-
-def outcome_of(future: Future[T]) -> T:
-    """Wait for a future in naps, so that Ctrl-C is always heard."""
-    while not wait([future], NAP).done:
-        pass
-    return future.result()
 
 
 @contextmanager

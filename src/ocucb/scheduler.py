@@ -8,8 +8,6 @@ finished blocks go to the store as they arrive. Merging is always in order.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -22,14 +20,12 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ._compile import NAP, outcome_of
 from ._types import Flags
+from ._waiting import NAP, Interrupts, outcome_of
 from .importance import PILOT_RUNS, WORTHWHILE, Mixture, Pilot, first_mixture, improved, obstacle
 from .results import Moments, SimulationResult, result_of
 from .specification import (
@@ -129,41 +125,6 @@ class Job:
 Watch = Callable[[Job, Block, bool], None]
 
 
-@contextmanager
-def heeding_interrupts() -> Iterator[list[Flags]]:
-    """Yield a list; within the context Ctrl-C sets every flag in it, then interrupts as usual.
-
-    Python drops a KeyboardInterrupt that strikes in a finaliser, which the garbage collector may
-    run at any moment, or in a callback from C. A flag stays set.
-    """
-    flags: list[Flags] = []
-
-    def heed(*arguments: Any) -> None:
-        for flag in flags:
-            flag[0] = True
-        signal.default_int_handler(*arguments)
-
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if ours:
-        signal.signal(signal.SIGINT, heed)
-    try:
-        yield flags
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _new_flag(flags: list[Flags] | None) -> Flags:
-    """Return a flag that tells our threads to stop, and that interrupts set."""
-    stop = np.zeros(1, dtype=np.bool_)
-    if flags is not None:
-        flags.append(stop)
-    return stop
-
-
 @dataclass
 class _Batch:
     """Consecutive blocks of a job: being played, or finished."""
@@ -181,7 +142,7 @@ def run_jobs(
     in_flight: int | None = None,
     store: Store | None = None,
     watch: Watch | None = None,
-    interrupts: list[Flags] | None = None,
+    interrupts: Interrupts | None = None,
 ) -> Iterator[Job]:
     """Play jobs and yield each when it is finished, in order.
 
@@ -199,11 +160,12 @@ def run_jobs(
         Where finished blocks are looked up and kept.
     watch : callable, optional
         Called with the job, each block once merged, and whether it was played now.
-    interrupts : list of flags, optional
-        From `heeding_interrupts`: play then stops even if Python drops the KeyboardInterrupt.
+    interrupts : Interrupts, optional
+        What Ctrl-C does meanwhile.
     """
     ours = ThreadPoolExecutor(threads) if executor is None else None
-    stop = _new_flag(interrupts)
+    interrupts = Interrupts() if interrupts is None else interrupts
+    stop = interrupts.new_flag()
     capacity = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
     line: deque[_Batch] = deque()
@@ -211,8 +173,7 @@ def run_jobs(
         while True:
             while len(line) < capacity and (due := next(coming, None)) is not None:
                 line.append(_placed(*due, ours, executor, stop))
-            if stop[0]:
-                raise KeyboardInterrupt
+            interrupts.check()
             if not line:
                 if store is not None:
                     store.flush()
@@ -257,7 +218,7 @@ def tilt(
     *,
     always: bool = False,
     stored: bool = False,
-    interrupts: list[Flags] | None = None,
+    interrupts: Interrupts | None = None,
 ) -> Specification:
     """Return the specification with the mixture that a pilot finds, or as it is if none pays.
 
@@ -266,7 +227,8 @@ def tilt(
     """
     reason = obstacle(specification.problem, specification.horizon)
     if reason is None:
-        mixture, gain = _piloted(specification, threads, executor, stored, _new_flag(interrupts))
+        heard = Interrupts() if interrupts is None else interrupts
+        mixture, gain = _piloted(specification, threads, executor, stored, heard)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return replace(specification, mixture=mixture)
         reason = "the pilot found nothing to gain"
@@ -282,12 +244,13 @@ def _piloted(
     threads: int,
     executor: Executor | None,
     stored: bool,
-    stop: Flags,
+    interrupts: Interrupts,
 ) -> tuple[Mixture, float]:
     """Return the mixture that a pilot finds, and its gain."""
     first = first_mixture(specification.problem, specification.horizon)
     trial = replace(specification, mixture=first)
     ours = ThreadPoolExecutor(threads) if executor is None else None
+    stop = interrupts.new_flag()
     starts = range(0, PILOT_RUNS, _PILOT_BLOCK)
     tasks: list[Future[Pilot]] = []
     try:
@@ -298,9 +261,7 @@ def _piloted(
             package = trial.package
             for i in starts:
                 tasks.append(executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK))
-        parts = [outcome_of(task) for task in tasks]
-        if stop[0]:
-            raise KeyboardInterrupt
+        parts = [outcome_of(task, interrupts) for task in tasks]
     except Stopped:
         raise KeyboardInterrupt from None
     except (BrokenExecutor, CancelledError) as error:

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._compile import cores, interruptible
+from ._compile import cores
 from ._text import to_count
 from ._types import Counts
+from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
@@ -28,7 +29,7 @@ from .problems import Problem
 from .progress import Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
-from .scheduler import FEWEST_RUNS, Job, heeding_interrupts, run_jobs, tilt
+from .scheduler import FEWEST_RUNS, Job, run_jobs, tilt
 from .specification import Specification
 from .store import Store, StoreError
 
@@ -164,31 +165,31 @@ def simulate(
         try:
             # All are compiled before the first is played, so that errors surface now.
             interruptible(prepare)
-            interrupts = open_now.enter_context(heeding_interrupts())
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
                 keeper = open_now.enter_context(Store(keeper))
-            if sampling == "tilted" or (sampling == "auto" and runs >= FEWEST_RUNS):
-                for job in jobs:
-                    job.specification = tilt(
-                        job.specification,
-                        threads,
-                        executor,
-                        always=sampling == "tilted",
-                        stored=keeper is not None,
-                        interrupts=interrupts,
-                    )
             meter = open_now.enter_context(Meter(progress))
-            for job in run_jobs(
-                jobs,
-                threads=threads,
-                executor=executor,
-                in_flight=None if workers is None else 4 * threads,
-                store=keeper,
-                watch=meter.watch,
-                interrupts=interrupts,
-            ):
-                _warn_if_short(job)
+            with Interrupts() as interrupts:
+                if sampling == "tilted" or (sampling == "auto" and runs >= FEWEST_RUNS):
+                    for job in jobs:
+                        job.specification = tilt(
+                            job.specification,
+                            threads,
+                            executor,
+                            always=sampling == "tilted",
+                            stored=keeper is not None,
+                            interrupts=interrupts,
+                        )
+                for job in run_jobs(
+                    jobs,
+                    threads=threads,
+                    executor=executor,
+                    in_flight=None if workers is None else 4 * threads,
+                    store=keeper,
+                    watch=meter.watch,
+                    interrupts=interrupts,
+                ):
+                    _warn_if_short(job)
         except KeyboardInterrupt:
             raise SimulationInterrupted(_result(jobs)) from None
         except StoreError as error:

@@ -31,11 +31,11 @@ from .._compile import (
     compiled,
     entry_point,
     inlined,
-    interruptible,
     specialise,
     translate_numba_errors,
 )
 from .._types import Floats, Words
+from .._waiting import interruptible
 from ..engine.base import index_of, rule_of, squares_added
 from ..policies import Policy, PolicyFamily
 from ..random import below, normal

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._compile import interruptible
-from .._types import Flags
+from .._waiting import Interrupts, interruptible
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture
 from ..progress import duration
@@ -134,13 +133,13 @@ class Task:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What tasks are measured with: workers, store, display, flags for Ctrl-C."""
+    """What tasks are measured with: workers, store, display, and what Ctrl-C does."""
 
     threads: int
     executor: Executor | None
     store: Store
     display: Display
-    interrupts: list[Flags] | None = None
+    interrupts: Interrupts | None = None
 
     def run_jobs(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
         """Run jobs."""

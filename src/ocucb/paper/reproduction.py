@@ -13,9 +13,9 @@ from pathlib import Path
 
 from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
+from .._waiting import Interrupts
 from ..progress import duration
 from ..results import QUANTILES
-from ..scheduler import heeding_interrupts
 from ..simulation import to_workers
 from ..store import Store
 from . import drawing
@@ -121,13 +121,10 @@ def reproduce(
     check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
     tasks = tasks_of(chosen, runs_of, seed, wanted)
     began = time.monotonic()
-    with (
-        Store(folder / "results.db") as store,
-        Display(progress) as display,
-        heeding_interrupts() as interrupts,
-    ):
-        context = RunContext(threads, executor, store, display, interrupts)
-        points = measure(with_mixtures(tasks, context), context, say)
+    with Store(folder / "results.db") as store, Display(progress) as display:
+        with Interrupts() as interrupts:
+            context = RunContext(threads, executor, store, display, interrupts)
+            points = measure(with_mixtures(tasks, context), context, say)
         display.say("drawing")
         spent = time.monotonic() - began
         failures: list[str] = []
