@@ -20,18 +20,11 @@ from ocucb import importance
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
-from ocucb.paper.measure import (
-    Point,
-    RunContext,
-    _deviation_error,
-    measure,
-    pilot_x,
-    tasks_of,
-    with_mixtures,
-)
+from ocucb.paper.measure import Point, measure, pilot_x, tasks_of, with_mixtures
 from ocucb.paper.panels import FIGURES
-from ocucb.paper.progress import Display
 from ocucb.paper.reproduction import _full_time
+from ocucb.reports.measure import RunContext, deviation_error
+from ocucb.reports.progress import Display
 from ocucb.scheduler import Job
 from ocucb.specification import Block
 from ocucb.store import Store
@@ -530,11 +523,11 @@ def test_errors_of_deviations_allow_for_what_is_rare():
         deviation = part.std(ddof=1)
         shape = ((part - part.mean()) ** 4).mean() / part.var() ** 2
         sampled = ocucb.results.Estimate(deviation, deviation * math.sqrt((shape - 1) / 4 / 120))
-        error = _deviation_error(replace(result, runs=120, deviation=sampled))
+        error = deviation_error(replace(result, runs=120, deviation=sampled))
         missed += abs(deviation - truth) > 2 * error
     assert missed <= 24
     tilted = replace(result, sampling="tilted", deviation=sampled)
-    assert _deviation_error(tilted) == sampled.stderr
+    assert deviation_error(tilted) == sampled.stderr
 
 
 def test_errors_of_ratios():
