@@ -71,6 +71,7 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    allowance_of,
     finish_run,
     first_rounds,
     index_of,
@@ -81,15 +82,15 @@ from .base import (
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
-    rule_of,
     skip_obstacle,
     start_run,
 )
 from .skip import best_challenger, highest, highest_other, is_finite, raise_tree, record, replace
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
-bonus: Callable[..., float]
 index: Callable[..., float]
+allowance: Callable[..., float]  # how far a mean may lie below a level that its index reaches
+has_bonus: bool  # that is a bonus: the index is the mean plus it
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -176,19 +177,19 @@ def play_leader(
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
-    near = sigma * bonus(T, t + 1.0, n, K, *values)
-    top = total / T + near
+    near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+    top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
         reach = min(last - t, 1.0 + np.floor(REACH * T))
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
-            far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
-            height = T * (top - rival)
+            far = allowance(rival, T + reach, t + reach + 1.0, n, K, sigma, values)
+            height = T * (top - rival) if has_bonus else total - T * (rival - near)
             fall = rival - ((T + reach) * far - T * near) / reach
         else:
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
-            far = sigma * bonus(T + reach, worst, n, K, *values)
+            far = allowance(rival, T + reach, worst, n, K, sigma, values)
             fall = rival - far
             height = total - T * fall
         # The margin exceeds any rounding: the leader stays strictly above.
@@ -220,8 +221,12 @@ def play_leader(
                 break
         T += reach - left
         t += reach - left
-        near = far if concave and left == 0.0 else sigma * bonus(T, t + 1.0, n, K, *values)
+        near = far
+        if not (concave and left == 0.0):
+            near = allowance(rival, T, t + 1.0, n, K, sigma, values)
         top = total / T + near
+        if not has_bonus:
+            top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     return Lead(t, T, total, top)
 
 
@@ -301,10 +306,11 @@ def play_nonincreasing(
         finish_run(game, stats, outcome, run)
 
 
-@kernel_part
-def shifted_mean(mean: float, gap: float) -> float:
-    """Return the mean of an arm, not shifted, where `skip` shifts it."""
-    return mean
+def plain_index(
+    total: float, pulls: float, gap: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return an arm's index, where `skip` shifts it."""
+    return index(total / pulls, 0.0, pulls, t, n, K, sigma, values)
 
 
 def scan_rounds(
@@ -470,7 +476,9 @@ def play_nondecreasing(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    return skip_obstacle(policy, problem, horizon, problem.rewards.binary)
+    family = policy.family
+    whole = family.reading == "bernoulli budget" or family.lowest_mean is not None
+    return skip_obstacle(policy, problem, horizon, problem.rewards.binary, whole)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
@@ -488,8 +496,9 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel for how the index of an unplayed arm changes."""
     functions: dict[str, Any] = {
-        "bonus": rule_of(family),
+        "allowance": allowance_of(family),
         "index": index_of(family),
+        "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
         "unplayed_constant": family.unplayed_index == "constant",
@@ -501,8 +510,8 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean}
-    functions["best_challenger"] = specialise(best_challenger, slots, part=True)
+    functions["ranked_index"] = specialise(plain_index, functions, inline=True)
+    functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions
 
