@@ -31,7 +31,7 @@ from .._users import is_ours
 from ..importance import PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
-from ..policies._divergence import kl_lower, kl_upper
+from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper
 from ..problems import Problem
 from ..random import REWARDS, start_stream, uniform
 from ..rewards import Rewards
@@ -359,6 +359,39 @@ def index_of_variance(
     return rule(mean, variance, pulls, t, n, K, sigma, *values)
 
 
+# Whether an index is surely below a level, where that is cheaper to tell than the index; they fill
+# `falls_short`. An index within rounding of the level is not: it must be computed to be ranked.
+
+
+def falls_short_of_budget(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Tell so without inverting the divergence."""
+    budget = rule(pulls, t, n, K, *values)
+    return mean < level < 1.0 and pulls * bernoulli_kl(mean, level) > budget + 1e-9 * (1.0 + budget)
+
+
+def never_falls_short(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Leave it to the index."""
+    return False
+
+
 # How far an arm's mean may lie below a level that its index reaches; they fill `allowance`.
 
 
@@ -403,6 +436,13 @@ def bonus_of(family: PolicyFamily) -> Callable[..., float]:
     if family.reading == "plain":
         return rule_of(family)
     return specialise(bonus_of_budget, {"rule": rule_of(family)}, part=True)
+
+
+def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
+    """Return a test whether an index is surely below a level."""
+    if family.reading != "bernoulli budget":
+        return specialise(never_falls_short, {}, inline=True)
+    return specialise(falls_short_of_budget, {"rule": rule_of(family)}, inline=True)
 
 
 def allowance_of(family: PolicyFamily) -> Callable[..., float]:

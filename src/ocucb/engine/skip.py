@@ -71,6 +71,7 @@ from .base import (
     Outcome,
     Stats,
     bonus_of,
+    falls_short_of,
     finish_run,
     first_rounds,
     mark_failed,
@@ -87,6 +88,7 @@ from .base import (
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations.
 bonus: Callable[..., float]
+falls_short: Callable[..., bool]  # whether an index is surely below a level
 ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
@@ -402,7 +404,8 @@ def best_challenger(
     -------
     best, top, second, seen
         The arm with the largest index, that index, the second largest, and how many arms were
-        evaluated. If an index is nan, so is `top`.
+        evaluated. If an index is nan, so is `top`. Where an index below `level` need not be
+        computed (`falls_short`), it counts as -inf.
     """
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
@@ -417,7 +420,9 @@ def best_challenger(
                     node += 1
                 continue
             i = node - arms
-            if i != leader:
+            if i != leader and not falls_short(
+                max(level, second), sums[i] / pulls[i], pulls[i], t, n, K, sigma, values
+            ):
                 index = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
                 seen += 1
                 if index > top:
@@ -637,6 +642,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     if family.never_rises:
         return play_nonincreasing, functions
     functions["ranked_index"] = specialise(shifted_index, functions, inline=True)
+    functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["write_indices"] = specialise(write_indices, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)

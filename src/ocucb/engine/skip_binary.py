@@ -53,7 +53,7 @@ only place that knows of a bonus; elections use `index`, which takes any form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import expm1, inf, log, log1p, nextafter
+from math import expm1, inf, log, log1p, nan, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,7 @@ from .base import (
     Outcome,
     Stats,
     allowance_of,
+    falls_short_of,
     finish_run,
     first_rounds,
     index_of,
@@ -106,6 +107,7 @@ REACH = 0.25  # length of a line, as a share of the leader's pulls
 STRETCH = 0.8  # coins to look at, in units of those that would be safe if the mean share failed
 COST_ROUND, COST_ARM = 20.0, 2.5  # nanoseconds of a round of the plain loop, and of each arm in it
 COST_SWITCH, COST_INDEX = 60.0, 35.0  # of a change of leader, of an index
+COST_INVERSION = 60.0  # of an index that is no sum of mean and bonus
 
 
 class Facts(NamedTuple):
@@ -177,9 +179,15 @@ def play_leader(
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
-    near = allowance(rival, T, t + 1.0, n, K, sigma, values)
-    top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
+    near = nan
+    if has_bonus:
+        near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+        top = total / T + near
+    else:
+        top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
+        if not has_bonus and near != near:
+            near = allowance(rival, T, t + 1.0, n, K, sigma, values)
         reach = min(last - t, 1.0 + np.floor(REACH * T))
         if concave:
             if edge >= T:
@@ -221,11 +229,13 @@ def play_leader(
                 break
         T += reach - left
         t += reach - left
-        near = far
-        if not (concave and left == 0.0):
-            near = allowance(rival, T, t + 1.0, n, K, sigma, values)
-        top = total / T + near
-        if not has_bonus:
+        if has_bonus:
+            near = far
+            if not (concave and left == 0.0):
+                near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+            top = total / T + near
+        else:
+            near = far if concave and left == 0.0 else nan
             top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     return Lead(t, T, total, top)
 
@@ -371,7 +381,9 @@ def play_nondecreasing(
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
     facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
-    price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
+    per_arm = COST_ARM if has_bonus else COST_INVERSION
+    switch = COST_SWITCH if has_bonus else 4.0 * COST_INVERSION
+    price, fill = COST_ROUND + per_arm * K, 2.0 * per_arm * K
     stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
@@ -394,7 +406,7 @@ def play_nondecreasing(
                 t, leader, turns, done = scan_rounds(
                     values, game, stats, now, t, until, leader, done, rewards, choices, outcome, run
                 )
-                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+                plain = turns * (switch + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             for i in range(arms):
@@ -411,7 +423,7 @@ def play_nondecreasing(
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
                 turns += 1
-                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
+                cost = turns * switch + looks * COST_INDEX + fill
                 if not top > rival:
                     challenger, best, second, seen = best_challenger(
                         values, game, stats, tree, top, leader, t + 1.0
@@ -436,6 +448,8 @@ def play_nondecreasing(
                 if not top > rival:
                     # The best of these is at `best` now. Find a time until which no arm exceeds a
                     # level halfway up to the leader.
+                    if best == -inf:  # surely below the leader: a guess
+                        best = top - (rival - top)
                     level = 0.5 * (best + top)
                     share = (level - best) / (rival - best) if rival > best else 0.0
                     span = np.floor(share * (until - t - 1.0))
@@ -511,6 +525,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     if family.never_rises:
         return play_nonincreasing, functions
     functions["ranked_index"] = specialise(plain_index, functions, inline=True)
+    functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions
