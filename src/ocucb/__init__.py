@@ -24,6 +24,10 @@ _HOME = {
         "Gittins",
         "GittinsApprox",
         "ImprovedUCB",
+        "KLUCB",
+        "KLUCBPlus",
+        "KLUCBPlusPlus",
+        "KLUCBSwitch",
         "MOSS",
         "OCUCB",
         "Policy",
@@ -33,6 +37,7 @@ _HOME = {
         "UniformRandom",
         "choice_policy",
         "index_policy",
+        "kl_policy",
         "parse_policy",
         "sampling_policy",
     ],
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .policies import AOCUCB as AOCUCB
+    from .policies import KLUCB as KLUCB
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
@@ -72,12 +78,16 @@ if TYPE_CHECKING:
     from .policies import Gittins as Gittins
     from .policies import GittinsApprox as GittinsApprox
     from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import KLUCBPlus as KLUCBPlus
+    from .policies import KLUCBPlusPlus as KLUCBPlusPlus
+    from .policies import KLUCBSwitch as KLUCBSwitch
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import ThompsonSampling as ThompsonSampling
     from .policies import UniformRandom as UniformRandom
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy
+    from .policies import kl_policy as kl_policy
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .problems import Problem as Problem

@@ -19,6 +19,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numba
@@ -30,6 +31,7 @@ from .._users import is_ours
 from ..importance import PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
+from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper
 from ..problems import Problem
 from ..random import REWARDS, start_stream, uniform
 from ..rewards import Rewards
@@ -154,6 +156,8 @@ def new_outcome(runs: int, game: Game) -> Outcome:
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 rule: Callable[..., float]
+bonus: Callable[..., float]
+lowest_mean: Callable[..., float]
 index: Callable[..., float]
 draw: Callable[[float, float, Words], float]
 
@@ -288,7 +292,15 @@ def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: fl
     return index(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, values)
 
 
-# Three ways to state an index policy, in one form; they fill the slot `index`.
+# A budget for the divergence of Gaussian rewards is a bonus.
+
+
+def bonus_of_budget(pulls: float, t: float, n: float, K: float, *values: Any) -> float:
+    """Return the bonus in units of sigma."""
+    return sqrt(2.0 * rule(pulls, t, n, K, *values) / pulls)
+
+
+# Four ways to state an index policy, in one form; they fill the slot `index`.
 
 
 def index_of_bonus(
@@ -302,7 +314,21 @@ def index_of_bonus(
     values: Any,
 ) -> float:
     """Return the mean plus the policy's bonus."""
-    return mean + sigma * rule(pulls, t, n, K, *values)
+    return mean + sigma * bonus(pulls, t, n, K, *values)
+
+
+def index_of_budget(
+    mean: float,
+    variance: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return the largest mean that the budget allows rewards of 0 and 1 to have."""
+    return kl_upper(mean, rule(pulls, t, n, K, *values) / pulls)
 
 
 def index_of_mean(
@@ -333,6 +359,63 @@ def index_of_variance(
     return rule(mean, variance, pulls, t, n, K, sigma, *values)
 
 
+# Whether an index is surely below a level, where that is cheaper to tell than the index; they fill
+# `falls_short`. An index within rounding of the level is not: it must be computed to be ranked.
+
+
+def falls_short_of_budget(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Tell so without inverting the divergence."""
+    budget = rule(pulls, t, n, K, *values)
+    return mean < level < 1.0 and pulls * bernoulli_kl(mean, level) > budget + 1e-9 * (1.0 + budget)
+
+
+def never_falls_short(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Leave it to the index."""
+    return False
+
+
+# How far an arm's mean may lie below a level that its index reaches; they fill `allowance`.
+
+
+def allowance_of_bonus(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return the bonus: the level does not matter."""
+    return sigma * bonus(pulls, t, n, K, *values)
+
+
+def allowance_of_budget(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return how far the budget allows rewards of 0 and 1 to lie below their mean `level`."""
+    return level - kl_lower(level, rule(pulls, t, n, K, *values) / pulls)
+
+
+def allowance_of_index(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return what follows from the lowest mean that the policy declares."""
+    return level - lowest_mean(level, pulls, t, n, K, sigma, *values)
+
+
 @functools.cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
@@ -341,9 +424,36 @@ def first_rounds(rewards: Rewards) -> Callable[..., int]:
 
 def index_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the index of a policy as a function of an arm's mean, variance and pulls."""
+    if family.has_bonus:
+        return specialise(index_of_bonus, {"bonus": bonus_of(family)}, inline=True)
     template = index_of_variance if family.takes_variance else index_of_mean
-    template = index_of_bonus if family.has_bonus else template
+    template = index_of_budget if family.reading == "bernoulli budget" else template
     return specialise(template, {"rule": rule_of(family)}, inline=True)
+
+
+def bonus_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the bonus of a policy that has one, in units of sigma."""
+    if family.reading == "plain":
+        return rule_of(family)
+    return specialise(bonus_of_budget, {"rule": rule_of(family)}, part=True)
+
+
+def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
+    """Return a test whether an index is surely below a level."""
+    if family.reading != "bernoulli budget":
+        return specialise(never_falls_short, {}, inline=True)
+    return specialise(falls_short_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def allowance_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return how far an arm's mean may lie below a level that its index reaches."""
+    if family.has_bonus:
+        return specialise(allowance_of_bonus, {"bonus": bonus_of(family)}, inline=True)
+    if family.lowest_mean is not None:
+        slots = {"lowest_mean": family.code.compiled["lowest_mean"]}
+        return specialise(allowance_of_index, slots, inline=True)
+    assert family.reading == "bernoulli budget", family.reading
+    return specialise(allowance_of_budget, {"rule": rule_of(family)}, inline=True)
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
@@ -373,7 +483,9 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     return rule  # type: ignore[no-any-return]
 
 
-def skip_obstacle(policy: Policy, problem: Problem, horizon: int, able: bool) -> str | None:
+def skip_obstacle(
+    policy: Policy, problem: Problem, horizon: int, able: bool, whole: bool = False
+) -> str | None:
     """Return why an engine cannot skip ahead, or None when it may.
 
     Engines for different rewards say the same, so that users read it once.
@@ -382,9 +494,11 @@ def skip_obstacle(policy: Policy, problem: Problem, horizon: int, able: bool) ->
     ----------
     able : bool
         Whether the engine can skip rewards of this kind.
+    whole : bool
+        Whether the engine can skip with an index that is not the mean plus a bonus.
     """
     kind = policy.family.kind
-    if not policy.family.has_bonus and kind == "index":
+    if kind == "index" and not policy.family.has_bonus and not whole:
         return "skip-ahead needs an index that is the mean plus a bonus"
     if policy.family.unplayed_index is None:
         return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"

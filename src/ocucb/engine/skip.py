@@ -70,6 +70,8 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    bonus_of,
+    falls_short_of,
     finish_run,
     first_rounds,
     mark_failed,
@@ -80,13 +82,14 @@ from .base import (
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
-    rule_of,
     skip_obstacle,
     start_run,
 )
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations.
 bonus: Callable[..., float]
+falls_short: Callable[..., bool]  # whether an index is surely below a level
+ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -374,10 +377,11 @@ def play_nonincreasing(
         finish_run(game, stats, outcome, run)
 
 
-@kernel_part
-def shifted_mean(mean: float, gap: float) -> float:
-    """Return the mean of an arm's noise, shifted so that the best arm's expected reward is 0."""
-    return mean - gap
+def shifted_index(
+    total: float, pulls: float, gap: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return an arm's index, shifted so that the best arm's expected reward is 0."""
+    return total / pulls - gap + sigma * bonus(pulls, t, n, K, *values)
 
 
 def write_indices(values: Any, game: Game, stats: Stats, t: float, tree: Floats) -> None:
@@ -386,8 +390,7 @@ def write_indices(values: Any, game: Game, stats: Stats, t: float, tree: Floats)
     arms = gaps.size
     n, K, sigma = float(game.horizon), float(arms), game.sigma
     for i in range(arms):
-        near = sigma * bonus(pulls[i], t, n, K, *values)
-        tree[arms + i] = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
+        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
 
 
 def best_challenger(
@@ -401,7 +404,8 @@ def best_challenger(
     -------
     best, top, second, seen
         The arm with the largest index, that index, the second largest, and how many arms were
-        evaluated. If an index is nan, so is `top`.
+        evaluated. If an index is nan, so is `top`. Where an index below `level` need not be
+        computed (`falls_short`), it counts as -inf.
     """
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
@@ -416,9 +420,10 @@ def best_challenger(
                     node += 1
                 continue
             i = node - arms
-            if i != leader:
-                near = sigma * bonus(pulls[i], t, n, K, *values)
-                index = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
+            if i != leader and not falls_short(
+                max(level, second), sums[i] / pulls[i], pulls[i], t, n, K, sigma, values
+            ):
+                index = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
                 seen += 1
                 if index > top:
                     best, top, second = i, index, top
@@ -626,7 +631,7 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel for how the index of an unplayed arm changes."""
     functions = {
-        "bonus": rule_of(family),
+        "bonus": bonus_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
         "unplayed_constant": family.unplayed_index == "constant",
@@ -636,6 +641,8 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
+    functions["ranked_index"] = specialise(shifted_index, functions, inline=True)
+    functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["write_indices"] = specialise(write_indices, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)

@@ -26,6 +26,7 @@ from .base import (
     Stats,
     arm_index,
     arm_index_with_variance,
+    bonus_of,
     finish_run,
     first_rounds,
     index_of,
@@ -318,8 +319,8 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         functions["new_stats"] = new_stats_with_squares
     if not family.is_lazy:
         return play_index, functions
-    functions["leaps"] = family.concave
-    functions["bonus"] = rule_of(family) if family.concave else no_bonus
+    functions["leaps"] = family.concave and family.has_bonus
+    functions["bonus"] = bonus_of(family) if functions["leaps"] else no_bonus
     functions["select_arm"] = specialise(select_arm, functions, part=True)
     return play_index_lazily, functions
 

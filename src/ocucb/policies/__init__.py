@@ -19,6 +19,7 @@ from ._base import (
     choice_policy,
     family_named,
     index_policy,
+    kl_policy,
     sampling_policy,
     whole_from,
 )
@@ -29,6 +30,10 @@ from .explore_then_commit import ExploreThenCommit
 from .gittins import Gittins
 from .gittins_approx import GittinsApprox
 from .improved_ucb import ImprovedUCB
+from .kl_ucb import KLUCB
+from .kl_ucb_plus import KLUCBPlus
+from .kl_ucb_plus_plus import KLUCBPlusPlus
+from .kl_ucb_switch import KLUCBSwitch
 from .moss import MOSS
 from .ocucb import OCUCB
 from .thompson import ThompsonSampling
@@ -38,6 +43,7 @@ from .uniform import UniformRandom
 __all__ = [
     "AOCUCB",
     "FAMILIES",
+    "KLUCB",
     "MOSS",
     "OCUCB",
     "UCB",
@@ -47,6 +53,9 @@ __all__ = [
     "Gittins",
     "GittinsApprox",
     "ImprovedUCB",
+    "KLUCBPlus",
+    "KLUCBPlusPlus",
+    "KLUCBSwitch",
     "Policy",
     "PolicyFamily",
     "Range",
@@ -58,6 +67,7 @@ __all__ = [
     "choice_policy",
     "family_named",
     "index_policy",
+    "kl_policy",
     "parse_policy",
     "sampling_policy",
     "to_policies",
@@ -77,6 +87,10 @@ for _family in (
     UniformRandom,
     ExploreThenCommit,
     EpsilonGreedy,
+    KLUCB,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    KLUCBSwitch,
 ):
     FAMILIES[_family.name] = _family
 

@@ -1,9 +1,12 @@
-"""What a policy is, and the three ways to state one.
+"""What a policy is, and the four ways to state one.
 
 `index_policy`
     A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
     played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
     ...)``, with ``variance`` after the mean if needed.
+`kl_policy`
+    A budget: an arm's index is the largest mean whose divergence from its empirical mean, times its
+    pulls, is at most ``budget(pulls, t, horizon, arms, ...)`` (KL-UCB).
 `sampling_policy`
     A deviation: in every round each arm's index is drawn from a normal distribution around its mean
     with standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` (Thompson sampling).
@@ -12,12 +15,18 @@
 
 Each decorator turns one function into a `PolicyFamily`; calling that with parameters gives a
 `Policy`, which `simulate` plays. Engines read a policy's declarations, never its name.
+
+A policy may have two forms: one for rewards of which only sigma is known, and one for rewards in
+[0, 1] (`unit_form`), which is played where rewards are 0 and 1. `PolicyFamily.form` picks one, and
+all that follows knows only the form. A budget has both: the divergence of Gaussian rewards gives
+``mean + sigma * sqrt(2 * budget / pulls)``, a bonus; that of rewards of 0 and 1 is inverted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -31,6 +40,9 @@ from .._users import Snapshot, is_ours, plain
 
 Kind = Literal["index", "sampling", "choice"]
 Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
+# What the number that an index policy's function returns means: a bonus or index as it stands, or a
+# budget for the divergence of Gaussian rewards, or for that of rewards of 0 and 1.
+Reading = Literal["plain", "gaussian budget", "bernoulli budget"]
 
 # The leading arguments of a policy's function, which the engine supplies.
 _BONUS = ("pulls", "t", "horizon", "arms")
@@ -98,6 +110,22 @@ class PolicyFamily:
     unplayed_index : {"nonincreasing", "constant", "nondecreasing"} or None
         How an arm's index (or deviation) changes with t while the arm is not played; None if not
         declared.
+    reading : {"plain", "gaussian budget", "bernoulli budget"}
+        What the returned number means (see `kl_policy`).
+    unit_form : PolicyFamily or None
+        The policy as it is played on rewards in [0, 1]; None if it is the same.
+    lowest_mean : callable or None
+        For a whole index that rises with the mean: ``lowest_mean(level, pulls, t, horizon, arms,
+        sigma, *parameters)``, a mean above which the index is above `level`; the lower, the faster.
+        It must not fall with pulls.
+    challenge : callable or None
+        For a choice policy that plays the arm with the largest mean unless another one challenges
+        it: ``challenge(mean, pulls, leader_pulls, sigma, *parameters)``, the mean of a leader with
+        that many pulls above which the arm does not. At least the arm's mean; never falls with
+        `leader_pulls`.
+    probabilities : callable or None
+        For a choice policy: ``probabilities(t, horizon, pulls, sums, sigma, memory, *parameters)``
+        writes the probability of each arm into the first entries of `memory`.
     concave : bool
         ``pulls * bonus`` is concave while the arm is played, up to `concave_until` (see
         `index_policy`).
@@ -128,6 +156,11 @@ class PolicyFamily:
     unplayed_index: Unplayed | None = None
     concave: bool = False
     concave_until: Callable[..., float] | None = None
+    reading: Reading = "plain"
+    unit_form: PolicyFamily | None = None
+    lowest_mean: Callable[..., float] | None = None
+    challenge: Callable[..., float] | None = None
+    probabilities: Callable[..., None] | None = None
     memory: Callable[[int], int] | None = None
     table: Callable[[int], Floats] | None = None
     binary: bool = False
@@ -140,7 +173,12 @@ class PolicyFamily:
             "rule": self.source,
             "concave_until": self.concave_until,
             "memory_size": self.memory,
+            "lowest_mean": self.lowest_mean,
+            "challenge": self.challenge,
+            "probabilities": self.probabilities,
         }
+        if self.unit_form is not None:  # what it does is part of what this family means
+            parts |= {f"unit {name}": one for name, one in self.unit_form.code.functions.items()}
         return Snapshot({name: part for name, part in parts.items() if part is not None})
 
     @property
@@ -152,7 +190,8 @@ class PolicyFamily:
     @property
     def has_bonus(self) -> bool:
         """Whether the index is the mean plus a bonus."""
-        return self.kind == "index" and "mean" not in self.inputs
+        whole = "mean" in self.inputs or self.reading == "bernoulli budget"
+        return self.kind == "index" and not whole
 
     @property
     def takes_variance(self) -> bool:
@@ -168,6 +207,10 @@ class PolicyFamily:
     def is_lazy(self) -> bool:
         """Whether it can be played without evaluating every arm in every round."""
         return self.never_rises and not self.takes_variance
+
+    def form(self, unit: bool) -> PolicyFamily:
+        """Return the form that is played, given whether rewards are known to lie in [0, 1]."""
+        return self.unit_form if unit and self.unit_form is not None else self
 
     def out_of_bounds(self, arms: int) -> str:
         """Return the error message for a rule that indexed an array out of bounds."""
@@ -223,8 +266,7 @@ class PolicyFamily:
         if FAMILIES.get(self.name) is self:
             return family_named, (self.name,)
         # Compiled code is not sent: the receiver compiles its own.
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _family_of, (facts, self.__doc__, self.__module__)
+        return _family_of, (_facts(self), self.__doc__, self.__module__)
 
     def __repr__(self) -> str:
         return f"<policy {_call(self, self.defaults)}>"
@@ -245,6 +287,15 @@ def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
     """Return the Python expression that makes a policy."""
     inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
     return f"{family.source.__name__}({inside})"
+
+
+def _facts(family: PolicyFamily) -> dict[str, Any]:
+    return {one.name: getattr(family, one.name) for one in fields(family)}
+
+
+def _with(family: PolicyFamily, **changes: Any) -> PolicyFamily:
+    """Return a family with some facts changed."""
+    return _family_of(_facts(family) | changes, family.__doc__, family.__module__)
 
 
 def _family_of(facts: dict[str, Any], doc: str | None, module: str) -> PolicyFamily:
@@ -295,6 +346,10 @@ class Policy:
         """The parameters by name."""
         return dict(zip(self.family.defaults, self.values, strict=True))
 
+    def on(self, unit: bool) -> Policy:
+        """Return the policy in the form that is played (see `PolicyFamily.form`)."""
+        return Policy(self.family.form(unit), self.values)
+
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
         """Return what an index policy adds to an arm's mean, in units of sigma.
 
@@ -309,7 +364,7 @@ class Policy:
         answer: float = self.family.function(
             float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
-        return answer
+        return answer if self.family.reading == "plain" else math.sqrt(2.0 * answer / pulls)
 
     def arguments(self, horizon: int) -> tuple[Any, ...]:
         """Return the rule's arguments besides the state of play."""
@@ -349,6 +404,8 @@ class Policy:
         family = self.family
         digest = hashlib.sha256(family.code.identity.encode())
         digest.update(f"{family.kind} {family.unplayed_index} {family.concave}".encode())
+        if family.reading != "plain":
+            digest.update(family.reading.encode())
         if family.table is not None:
             digest.update(np.ascontiguousarray(arguments[0]).tobytes())
         return f"{self.name} {digest.hexdigest()}"
@@ -429,7 +486,8 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
     for name in ("binary", "concave", "check"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
-    for name in ("concave_until", "memory", "table"):
+    functions = ("concave_until", "memory", "table", "lowest_mean", "challenge", "probabilities")
+    for name in functions:
         if facts.get(name) is None:
             continue
         facts[name] = plain(facts[name])
@@ -443,6 +501,14 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():
             raise ValueError(f"{title}'s {name} names {parameter!r}, which is not a parameter.")
+    unit = facts.get("unit_form")
+    if unit is not None:
+        if not isinstance(unit, PolicyFamily) or unit.defaults != defaults:
+            raise TypeError(
+                f"{title}'s unit_form must be a policy with the same parameters, got {unit!r}."
+            )
+        same = {key: facts[key] for key in ("name", "label", "formula", "reference")}
+        facts["unit_form"] = _with(unit, **same)
 
 
 Decorator = Callable[[Callable[..., Any]], PolicyFamily]
@@ -493,6 +559,47 @@ def index_policy(
     cautious(constant=4)
     """
     return _decorate(function, "index", facts)
+
+
+@overload
+def kl_policy(function: Callable[..., float], /) -> PolicyFamily: ...
+@overload
+def kl_policy(**facts: Any) -> Decorator: ...
+def kl_policy(
+    function: Callable[..., float] | None = None, /, **facts: Any
+) -> PolicyFamily | Decorator:
+    """Make an index policy out of a budget for the Kullback-Leibler divergence.
+
+    An arm's index is the largest q with ``pulls * kl(mean, q) <= budget``. On rewards of 0 and 1,
+    kl is the divergence of such rewards; otherwise that of Gaussian ones, so the index is
+    ``mean + sigma * sqrt(2 * budget / pulls)``.
+
+    Parameters
+    ----------
+    function : callable
+        ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
+    **facts
+        As for `index_policy`. `unplayed_index` is about the index; `concave` says that ``pulls``
+        times the distance of an arm's mean below its index, at any given index, is concave.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from math import log
+    >>> @ocucb.kl_policy(unplayed_index="nondecreasing")
+    ... def kl_ucb(pulls, t, horizon, arms, c=1.0):
+    ...     return c * log(t)
+    >>> kl_ucb(c=2)
+    kl_ucb(c=2)
+    """
+    if function is None:
+        return lambda late: kl_policy(late, **facts)  # type: ignore[call-overload, no-any-return]
+    family = _family(function, "index", {**facts, "reading": "gaussian budget"})
+    if "mean" in family.inputs:
+        raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")
+    if family.unit_form is not None:
+        return family
+    return _with(family, unit_form=_with(family, reading="bernoulli budget"))
 
 
 @overload

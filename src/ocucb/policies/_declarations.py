@@ -12,7 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._users import plain
 from ._base import Policy
+from ._divergence import kl_lower
 
 _POINTS = 24  # in each direction
 _MEANS = (0.05, 0.5, 0.95)  # of arms, for a policy stated as an index
@@ -39,13 +41,14 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
     # A bonus does not depend on the mean.
-    for mean in (0.0,) if "mean" not in family.inputs else _MEANS:
+    for mean in (0.0,) if family.has_bonus or family.kind == "sampling" else _MEANS:
 
         def value(pulls: float, t: float, mean: float = mean) -> float:
             state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
             state |= {"arms": K, "sigma": 1.0}
             try:
-                return float(family.source(*(state[name] for name in family.inputs), *arguments))
+                given = family.source(*(state[name] for name in family.inputs), *arguments)
+                return _read(family.reading, float(given), mean, pulls)
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
                 return math.nan
 
@@ -63,6 +66,15 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def _read(reading: str, number: float, mean: float, pulls: float) -> float:
+    """Return what a policy's formula adds to the mean or, for a budget on [0, 1], allows below."""
+    if reading == "gaussian budget":
+        return math.sqrt(2.0 * number / pulls)
+    if reading == "bernoulli budget":
+        return mean - plain(kl_lower)(mean, number / pulls)
+    return number
 
 
 def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
