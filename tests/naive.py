@@ -14,7 +14,7 @@ from ocucb.importance import Mixture
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.random import CHOICES, REWARDS, normal, start_stream, uniform
-from policy_table import TABLE, argmax
+from policy_table import argmax, is_whole, twin_of
 
 
 def play(
@@ -39,8 +39,8 @@ def play(
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
     K, sigma, kind, p = problem.arms, problem.sigma, policy.family.kind, policy.parameters
-    inputs = policy.family.inputs
-    twin = twin or TABLE[policy.family.name].twin
+    inputs, unit = policy.family.inputs, problem.rewards.binary
+    twin = twin or twin_of(policy, unit)
     if kind == "choice":
         rule = twin(K, n, **p)
     T = [0] * K
@@ -56,7 +56,7 @@ def play(
         elif "variance" in inputs:
             known = [(np.mean(x), np.var(x)) for x in seen]
             arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
-        elif "mean" in inputs:
+        elif is_whole(policy, unit):
             arm = argmax([twin(S[i] / T[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         else:
             widths = [sigma * twin(T[i], t, n, K, **p) for i in range(K)]

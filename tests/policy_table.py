@@ -15,6 +15,8 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
 - index: ``bonus(T, t, n, K, **parameters)``, in units of sigma; for a policy stated as a whole
   index, that index, with the same arguments;
 - sampling: the same, and what it returns is the deviation of the sample;
+- where `unit` is given, that is the twin on rewards of 0 and 1 (and for a bandit with the bounds 0
+  and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, or a class;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.
 """
@@ -24,15 +26,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, e, log, sqrt
+from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import ocucb
 from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
-from ocucb.random import below, uniform
+from ocucb.random import below, beta, normal, uniform
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
@@ -50,6 +53,7 @@ class Entry:
     rewards: tuple[str, ...]  # kinds that it is tested on, by their name in PROBLEMS
     skips: bool  # the skip engine can play it
     reference: bool  # data/regret.csv has rows of it
+    unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -63,6 +67,7 @@ def entry(
     rewards: tuple[str, ...] = tuple(PROBLEMS),
     skips: bool = False,
     reference: bool = False,
+    unit: Any = None,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -71,7 +76,7 @@ def entry(
 
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
-        facts = (rewards, skips, reference, by_hand or {}, horizons, largest_horizon)
+        facts = (rewards, skips, reference, unit, by_hand or {}, horizons, largest_horizon)
         TABLE[name] = Entry(twin, settings, *facts)
         return twin
 
@@ -144,6 +149,105 @@ def gittins_approx_bonus(T: float, t: float, n: float, K: int) -> float:
         return 0.0
     beta = min(M / (4 * log(M) ** 1.5), M / (4 * T * sqrt(log(M / T))))
     return sqrt(2 / T * log(max(1.0, beta)))
+
+
+def bernoulli_kl(p: float, q: float) -> float:
+    def part(x: float, y: float) -> float:
+        return 0.0 if x == 0 else inf if y == 0 else x * log(x / y)
+
+    return part(p, q) + part(1 - p, 1 - q)
+
+
+def kl_index(budget: Callable[..., float]) -> Callable[..., float]:
+    """Return the largest q with T * kl(mean, q) <= budget, by bisection."""
+
+    def index(mean: float, T: float, t: float, n: float, K: int, sigma: float, **p: float) -> float:
+        most = budget(T, t, n, K, **p)
+        low, high = mean, 1.0
+        if most <= 0 or mean == 1:
+            return mean
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if T * bernoulli_kl(mean, middle) <= most else (low, middle)
+        return low
+
+    return index
+
+
+def gaussian_bonus(budget: Callable[..., float]) -> Callable[..., float]:
+    """Return the distance at which T * (distance / sigma)^2 / 2 is the budget, in sigmas."""
+
+    def bonus(T: float, t: float, n: float, K: int, **p: float) -> float:
+        return sqrt(2 * budget(T, t, n, K, **p) / T)
+
+    return bonus
+
+
+def kl_ucb_budget(T: float, t: float, n: float, K: int, c: float) -> float:
+    return log(t) + (c * log(log(t)) if t >= 3 else 0.0)
+
+
+def kl_ucb_plus_budget(T: float, t: float, n: float, K: int) -> float:
+    return log(t / T) if t > T else 0.0
+
+
+def moss_budget(T: float, t: float, n: float, K: int) -> float:
+    return max(0.0, log(n / (K * T)))
+
+
+def kl_ucb_plus_plus_budget(T: float, t: float, n: float, K: int) -> float:
+    y = n / (K * T)
+    return max(0.0, log(y * (1 + max(0.0, log(y)) ** 2)))
+
+
+def switch_index(mean: float, T: float, t: float, n: float, K: int, sigma: float) -> float:
+    if (n / K) ** 0.2 + 1e-9 >= T:
+        return kl_index(moss_budget)(mean, T, t, n, K, sigma)
+    return mean + sqrt(moss_budget(T, t, n, K) / (2 * T))
+
+
+entry(
+    "kl-ucb",
+    "kl-ucb:c=3",
+    skips=True,
+    unit=kl_index(kl_ucb_budget),
+    by_hand={"kl-ucb": sqrt(2 / 4 * log(100)), "kl-ucb:c=3": sqrt(0.5 * log(100 * log(100) ** 3))},
+)(gaussian_bonus(kl_ucb_budget))
+entry(
+    "kl-ucb-plus",
+    skips=True,
+    unit=kl_index(kl_ucb_plus_budget),
+    by_hand={"kl-ucb-plus": sqrt(2 / 4 * log(25))},
+)(gaussian_bonus(kl_ucb_plus_budget))
+entry(
+    "kl-ucb-plus-plus",
+    skips=True,
+    unit=kl_index(kl_ucb_plus_plus_budget),
+    by_hand={"kl-ucb-plus-plus": sqrt(2 / 4 * log(50 * (1 + log(50) ** 2)))},
+)(gaussian_bonus(kl_ucb_plus_plus_budget))
+entry(
+    "kl-ucb-switch",
+    skips=True,
+    unit=switch_index,
+    by_hand={"kl-ucb-switch": sqrt(2 / 4 * log(50))},
+)(gaussian_bonus(moss_budget))
+
+
+def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, c: float) -> float:
+    S = mean * T
+    tail = 1 / (max(2, t) * max(1.0, log(n)) ** c)
+    return float(stats.beta(1 + S, 1 + T - S).isf(tail))
+
+
+@entry(
+    "bayes-ucb",
+    "bayes-ucb:c=2",
+    skips=True,
+    unit=beta_index,
+    by_hand={"bayes-ucb": 2.3263478740408408 / 2},
+)
+def bayes_ucb_bonus(T: float, t: float, n: float, K: int, c: float) -> float:
+    return float(stats.norm.isf(1 / (max(2, t) * max(1.0, log(n)) ** c))) / sqrt(T)
 
 
 # Sampling policies
@@ -242,6 +346,111 @@ class BernoulliGittins:
         return argmax(indices, stream)
 
 
+class UnitIMED:
+    """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
+
+    def __init__(self, K: int, n: int) -> None:
+        self.K = K
+
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return bernoulli_kl(mean, best)
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
+        costs = [
+            pulls * self.divergence(mean, max(means), sigma) + log(pulls)
+            for mean, pulls in zip(means, T, strict=True)
+        ]
+        return argmax([-cost for cost in costs], stream)
+
+
+@entry("imed", skips=True, unit=UnitIMED)
+class IMED(UnitIMED):
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return (best - mean) ** 2 / (2 * sigma**2)
+
+
+def draw(weights: list[float], stream: Any) -> int:
+    """Return a place with probability proportional to its weight."""
+    place = uniform(stream) * sum(weights)
+    for i, weight in enumerate(weights):
+        place -= weight
+        if place < 0:
+            return i
+    return max(i for i, weight in enumerate(weights) if weight > 0)
+
+
+class UnitMaillard(UnitIMED):
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
+        return draw(
+            [
+                exp(-pulls * self.divergence(mean, max(means), sigma))
+                for mean, pulls in zip(means, T, strict=True)
+            ],
+            stream,
+        )
+
+
+@entry("maillard")
+class Maillard(UnitMaillard):
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return (best - mean) ** 2 / (2 * sigma**2)
+
+
+entry("kl-maillard", unit=UnitMaillard)(Maillard)
+
+
+@entry("beta-thompson", rewards=("bernoulli",))
+class BetaThompson:
+    def __init__(self, K: int, n: int) -> None:
+        self.K = K
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        good = [round(s) for s in S]  # late rewards count as the mean
+        samples = [beta(stream, 1.0 + s, 1.0 + p - s) for s, p in zip(good, T, strict=True)]
+        return argmax(samples, stream)
+
+
+@entry("mots", "mots:rho=0.6,alpha=1")
+class MOTS:
+    def __init__(self, K: int, n: int, rho: float, alpha: float) -> None:
+        self.K, self.n, self.rho, self.alpha = K, n, rho, alpha
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        samples = []
+        for s, pulls in zip(S, T, strict=True):
+            sample = s / pulls + sigma * (normal(stream) / sqrt(self.rho * pulls))
+            width = sqrt(self.alpha / pulls * max(0.0, log(self.n / (self.K * pulls))))
+            samples.append(min(sample, s / pulls + sigma * width))
+        return argmax(samples, stream)
+
+
+@entry("tsallis-inf")
+class TsallisINF:
+    def __init__(self, K: int, n: int) -> None:
+        self.K, self.round, self.losses = K, 0, [0.0] * K
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        if self.round:
+            for i in range(self.K):
+                new = (T[i] - self.T[i]) - (S[i] - self.S[i]) / (2 * sigma)
+                self.losses[i] += new / self.chances[i]
+        self.T, self.S, self.round = list(T), list(S), self.round + 1
+        eta = 2 / sqrt(self.round)
+
+        def weights(x: float) -> list[float]:
+            return [4 / (eta * (loss - x)) ** 2 for loss in self.losses]
+
+        low, high = min(self.losses) - 2 * sqrt(self.K) / eta, min(self.losses) - 2 / eta
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (low, middle) if sum(weights(middle)) > 1 else (middle, high)
+        found = weights(low)
+        self.chances = [weight / sum(found) for weight in found]
+        return draw(self.chances, stream)
+
+
 # What tests are parametrised by
 
 
@@ -250,6 +459,18 @@ def make(text: str) -> ocucb.Policy:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return parse_policy(text)
+
+
+def twin_of(policy: ocucb.Policy, unit: bool) -> Any:
+    """Return the twin of a policy, given whether rewards are known to lie in [0, 1]."""
+    one = TABLE[policy.family.name]
+    return one.unit if unit and one.unit is not None else one.twin
+
+
+def is_whole(policy: ocucb.Policy, unit: bool) -> bool:
+    """Tell whether an index policy's twin states the whole index."""
+    family = policy.family.form(unit)
+    return family.kind == "index" and not family.has_bonus
 
 
 def entry_of(text: str) -> Entry:

@@ -27,7 +27,9 @@ def test_entries_say_what_the_families_declare(name):
     """A declaration that is lost, or added, changes what is tested: it must be meant."""
     family, entry = FAMILIES[name], TABLE[name]
     assert entry.rewards == (("bernoulli",) if family.binary else tuple(PROBLEMS))
-    assert entry.skips == (family.kind != "choice" and family.unplayed_index is not None)
+    skips = family.unplayed_index if family.kind != "choice" else family.challenge
+    assert entry.skips == (skips is not None)
+    assert (entry.unit is not None) == (family.unit_form is not None)
     assert f"| `{name}` |" in (ROOT / "docs" / "policies.md").read_text()
 
 

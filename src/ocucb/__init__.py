@@ -17,12 +17,19 @@ from ._version import __version__ as __version__
 _HOME = {
     "live": ["Bandit", "Summary"],
     "policies": [
+        "TsallisINF",
+        "MOTS",
+        "BetaThompson",
+        "KLMaillard",
+        "Maillard",
+        "BayesUCB",
         "AOCUCB",
         "BernoulliGittins",
         "EpsilonGreedy",
         "ExploreThenCommit",
         "Gittins",
         "GittinsApprox",
+        "IMED",
         "ImprovedUCB",
         "KLUCB",
         "KLUCBPlus",
@@ -68,22 +75,29 @@ if TYPE_CHECKING:
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .policies import AOCUCB as AOCUCB
+    from .policies import IMED as IMED
     from .policies import KLUCB as KLUCB
     from .policies import MOSS as MOSS
+    from .policies import MOTS as MOTS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
+    from .policies import BayesUCB as BayesUCB
     from .policies import BernoulliGittins as BernoulliGittins
+    from .policies import BetaThompson as BetaThompson
     from .policies import EpsilonGreedy as EpsilonGreedy
     from .policies import ExploreThenCommit as ExploreThenCommit
     from .policies import Gittins as Gittins
     from .policies import GittinsApprox as GittinsApprox
     from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import KLMaillard as KLMaillard
     from .policies import KLUCBPlus as KLUCBPlus
     from .policies import KLUCBPlusPlus as KLUCBPlusPlus
     from .policies import KLUCBSwitch as KLUCBSwitch
+    from .policies import Maillard as Maillard
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import ThompsonSampling as ThompsonSampling
+    from .policies import TsallisINF as TsallisINF
     from .policies import UniformRandom as UniformRandom
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy

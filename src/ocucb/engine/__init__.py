@@ -12,7 +12,7 @@ from .._compile import specialise
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
-from . import skip, skip_binary, skip_thompson, step
+from . import skip, skip_binary, skip_leader, skip_thompson, step
 from .base import Engine, Game, Kernel, Outcome, new_game, new_outcome
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # Ties in cost go to the first.
-ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_thompson.ENGINE, step.ENGINE)
+ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_leader.ENGINE, skip_thompson.ENGINE, step.ENGINE)
 
 # Increment whenever a seed gives different numbers than before: stores keep the two apart.
 NUMERICS = 1

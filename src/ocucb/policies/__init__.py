@@ -24,42 +24,56 @@ from ._base import (
     whole_from,
 )
 from .aocucb import AOCUCB
+from .bayes_ucb import BayesUCB
 from .bernoulli_gittins import BernoulliGittins
+from .beta_thompson import BetaThompson
 from .epsilon_greedy import EpsilonGreedy
 from .explore_then_commit import ExploreThenCommit
 from .gittins import Gittins
 from .gittins_approx import GittinsApprox
+from .imed import IMED
 from .improved_ucb import ImprovedUCB
+from .kl_maillard import KLMaillard
 from .kl_ucb import KLUCB
 from .kl_ucb_plus import KLUCBPlus
 from .kl_ucb_plus_plus import KLUCBPlusPlus
 from .kl_ucb_switch import KLUCBSwitch
+from .maillard import Maillard
 from .moss import MOSS
+from .mots import MOTS
 from .ocucb import OCUCB
 from .thompson import ThompsonSampling
+from .tsallis_inf import TsallisINF
 from .ucb import UCB
 from .uniform import UniformRandom
 
 __all__ = [
     "AOCUCB",
     "FAMILIES",
+    "IMED",
     "KLUCB",
     "MOSS",
+    "MOTS",
     "OCUCB",
     "UCB",
+    "BayesUCB",
     "BernoulliGittins",
+    "BetaThompson",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Gittins",
     "GittinsApprox",
     "ImprovedUCB",
+    "KLMaillard",
     "KLUCBPlus",
     "KLUCBPlusPlus",
     "KLUCBSwitch",
+    "Maillard",
     "Policy",
     "PolicyFamily",
     "Range",
     "ThompsonSampling",
+    "TsallisINF",
     "UniformRandom",
     "above",
     "at_least",
@@ -91,6 +105,13 @@ for _family in (
     KLUCBPlus,
     KLUCBPlusPlus,
     KLUCBSwitch,
+    IMED,
+    BayesUCB,
+    Maillard,
+    KLMaillard,
+    BetaThompson,
+    MOTS,
+    TsallisINF,
 ):
     FAMILIES[_family.name] = _family
 

@@ -34,6 +34,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .._types import Floats
 from .._users import Snapshot, is_ours, plain
@@ -366,6 +367,43 @@ class Policy:
         )
         return answer if self.family.reading == "plain" else math.sqrt(2.0 * answer / pulls)
 
+    def probabilities(
+        self,
+        t: float,
+        horizon: float,
+        pulls: npt.ArrayLike,
+        sums: npt.ArrayLike,
+        sigma: float,
+        memory: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """Return the probability with which a randomised policy plays each arm in round t.
+
+        Parameters
+        ----------
+        pulls, sums : array of float
+            Pulls and summed rewards of each arm; every arm has been played.
+        memory : array of float, optional
+            What the policy remembers, if anything; it is left as it is.
+
+        Examples
+        --------
+        >>> from ocucb import KLMaillard
+        >>> play = KLMaillard().on(unit=True)  # on rewards in [0, 1]
+        >>> play.probabilities(t=6, horizon=100, pulls=[2, 3], sums=[1, 2], sigma=0.5).round(4)
+        array([0.4843, 0.5157])
+        """
+        function = self.family.code.compiled.get("probabilities")
+        if function is None:
+            raise TypeError(f"{self.label} does not state probabilities.")
+        counts, totals = (np.array(given, dtype=np.float64) for given in (pulls, sums))
+        size = counts.size if self.family.memory is None else self.family.memory(counts.size)
+        room = np.zeros(size) if memory is None else np.array(memory, dtype=np.float64)
+        function(
+            float(t), float(horizon), counts, totals, float(sigma), room,
+            *self.arguments(int(horizon)),
+        )  # fmt: skip
+        return room[: counts.size]
+
     def arguments(self, horizon: int) -> tuple[Any, ...]:
         """Return the rule's arguments besides the state of play."""
         if self.family.table is None:
@@ -593,7 +631,7 @@ def kl_policy(
     kl_ucb(c=2)
     """
     if function is None:
-        return lambda late: kl_policy(late, **facts)  # type: ignore[call-overload, no-any-return]
+        return lambda late: kl_policy(late, **facts)
     family = _family(function, "index", {**facts, "reading": "gaussian budget"})
     if "mean" in family.inputs:
         raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")

@@ -73,7 +73,7 @@ def _read(reading: str, number: float, mean: float, pulls: float) -> float:
     if reading == "gaussian budget":
         return math.sqrt(2.0 * number / pulls)
     if reading == "bernoulli budget":
-        return mean - plain(kl_lower)(mean, number / pulls)
+        return mean - float(plain(kl_lower)(mean, number / pulls))
     return number
 
 
