@@ -666,8 +666,8 @@ def league(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Two standard errors of a mean regret, as a share of it: 3% or 0.03. Slow "
-            "policies may get fewer runs; the page says where. Default: 3%.",
+            help="Two standard errors of a mean regret, as a share of it: 5% or 0.05. Slow "
+            "policies may get fewer runs; the page says where. Default: 5%.",
         ),
     ] = None,
     runs: Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import importlib.util
 import warnings
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 from ..policies import FAMILIES, Policy, PolicyFamily, parse_policy, to_policies
 from .problems import Contest
 
-# Their theory and their constants are for rewards within an interval: they play clicks only.
-_BOUNDED = ("ucb-v", "ucb-tuned", "kl-ucb-switch", "tsallis-inf")
+# These play clicks only. The theory and the constants of some are for rewards within an interval;
+# on Gaussian rewards, the others are MOSS and Maillard sampling, which play already.
+_CLICKS_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-maillard")
 
 
 def registered() -> list[Policy]:
@@ -58,24 +58,4 @@ def load_policy(text: str) -> Policy:
 
 def suits(policy: Policy, contest: Contest) -> bool:
     """Tell whether a policy is for the rewards of a contest."""
-    return contest.clicks or not (policy.family.binary or policy.family.name in _BOUNDED)
-
-
-def needs_horizon(policy: Policy) -> bool:
-    """Tell whether a policy uses the horizon.
-
-    It does if its rule reads that argument, or a table that was computed for it.
-
-    Examples
-    --------
-    >>> [needs_horizon(parse_policy(name)) for name in ("ocucb", "gittins", "ucb", "thompson")]
-    [True, True, False, False]
-    """
-    if policy.family.table is not None:
-        return True
-    for one in dis.get_instructions(policy.family.source):
-        # some instructions of Python 3.13 load two names
-        read = one.argval if isinstance(one.argval, tuple) else (one.argval,)
-        if one.opname.startswith("LOAD") and "horizon" in read:
-            return True
-    return False
+    return contest.clicks or not (policy.family.binary or policy.family.name in _CLICKS_ONLY)

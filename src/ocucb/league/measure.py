@@ -26,14 +26,14 @@ from ..scheduler import FEWEST_RUNS, Job, tilt
 from ..simulation import specify
 from ..specification import Specification
 
-PRECISION = 0.03  # default: two standard errors, as a share of the mean
+PRECISION = 0.05  # default: two standard errors, as a share of the mean
 DISASTER = 10.0  # a regret above this many medians is a disaster
-RARE = 0.002  # a disaster that is known to be rarer than this is no concern
+RARE = 0.005  # a disaster that is known to be rarer than this is no concern
 KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
 SEEN = 10.0  # effective number of disasters from which that standard error is believed
-BUDGET = 2.0  # nominal seconds for a cell
+BUDGET = 1.0  # nominal seconds for a cell
 _STRETCH = 3.0  # times the budget that the fewest runs may take
-_FIRST = 1024  # runs to begin with
+_FIRST = 640  # runs to begin with
 _FEWEST = 64  # runs: with fewer, an error bar says nothing
 _GROWTH = 8
 _RESERVE = 1.05

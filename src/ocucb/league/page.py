@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -28,7 +28,6 @@ class Report:
     skipped: Sequence[Skipped]
     questions: Sequence[str]
     answers: Cells
-    times: Mapping[str, float]
     seed: int
     workers: int
     seconds: float
@@ -104,7 +103,7 @@ def _tables(report: Report) -> str:
         if contests:
             rows = report.standings.table(contests)
             order = {row.player: i for i, row in enumerate(by_mean(rows), 1)}
-            body = "".join(_row(i, order[row.player], row, report) for i, row in enumerate(rows, 1))
+            body = "".join(_row(i, order[row.player], row) for i, row in enumerate(rows, 1))
             parts.append(
                 f"<h3>{title}, by worst ratio</h3>{_head()}<tbody>{body}</tbody></table>"
                 f"<h3>{title}, by geometric mean</h3><ol class='order'>"
@@ -132,8 +131,8 @@ def _head() -> str:
     return f'<table class="wide"><thead><tr>{cells}</tr></thead>'
 
 
-def _row(number: int, order: int, row: Row, report: Report) -> str:
-    seconds = report.times.get(row.player.name, math.nan)
+def _row(number: int, order: int, row: Row) -> str:
+    seconds = row.player.seconds
     took = f"{1e9 * seconds:.0f} ns" if math.isfinite(seconds) else "–"
     return (
         f"<tr><td>{number}</td><td>{_name(row.player)}{_missing(row)}</td>"
@@ -224,7 +223,7 @@ def _settings(report: Report) -> str:
 and until the probability of a disaster is known to {KNOWN:.0%}, with at least {SEEN:.0f} effective
 disasters seen, or known to be below {_percent(RARE)}. It may cost {BUDGET:g} nominal seconds: slow
 policies get fewer runs, which the tables say. Runs are drawn by importance sampling where a pilot
-finds that this pays. Worst cases are taken over seven gaps between 1 and 16 times σ sqrt(K/n), for
+finds that this pays. Worst cases are taken over five gaps between 1 and 16 times σ sqrt(K/n), for
 each policy its own. Policies have their default parameters.
 <code>ocucb league{option} --seed {report.seed}</code> makes this page;
 <code>ocucb league --policy mypolicy.py:mine</code> adds a policy of yours.</p>"""

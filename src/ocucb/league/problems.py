@@ -55,7 +55,7 @@ def _one(name: str, group: str, title: str, problem: Problem, horizon: int) -> C
 
 
 # Δ in units of σ sqrt(K / n): policies have their worst case in between
-_SCALES = (1.0, 1.6, 2.5, 4.0, 6.3, 10.0, 16.0)
+_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def _worst_gap(K: int, n: int) -> Contest:
@@ -125,9 +125,9 @@ CONTESTS: dict[str, Contest] = {
         _one(
             "rare-10",
             _RARE,
-            "10 arms, clicks at 2% and 1%, n = 5·10⁴",
+            "10 arms, clicks at 2% and 1%, n = 2·10⁴",
             bernoulli([0.02] + [0.01] * 9),
-            50_000,
+            20_000,
         ),
         _one(
             "rare-short",

@@ -21,16 +21,23 @@ from ..simulation import to_workers
 from ..store import Store
 from . import drawing
 from .advice import answer
-from .entrants import needs_horizon, registered, suits
+from .entrants import registered, suits
 from .measure import PRECISION, Cell, Key, Skipped, Task, make_task, read_cell, with_mixtures
 from .page import Report, page
 from .problems import CONTESTS, Contest, select
 from .questions import QUESTIONS, Cells
 from .standings import Player, Standings
-from .tables import CELL_COLUMNS, ROW_COLUMNS, cell_row, standing_rows
-from .timing import decision_time, problem_for
+from .tables import (
+    CELL_COLUMNS,
+    PLAYER_COLUMNS,
+    ROW_COLUMNS,
+    cell_row,
+    player_row,
+    standing_rows,
+)
+from .trial import examine
 
-_DATA = ("cells.csv", "league.csv", "skipped.csv", "times.csv")
+_DATA = ("cells.csv", "league.csv", "skipped.csv", "policies.csv")
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def play_league(
     if runs is not None:
         runs = to_count(runs, "runs")
     contests, questions = _selected(names)
-    players = _players([*(registered() if only is None else only), *policies])
+    entrants = _entrants([*(registered() if only is None else only), *policies])
     threads = to_workers(workers)
     folder = Path(out)
     make_folder(folder)
@@ -121,19 +128,18 @@ def play_league(
     with Store(folder / "results.db") as store, Display(progress) as display:
         context = RunContext(threads, executor, store, display)
         display.say("preparing")
-        made = _tasks(contests, questions, players, seed, precision, runs)
+        made = _tasks(contests, questions, entrants, seed, precision, runs)
         tasks = [one for one in made if isinstance(one, Task)]
         skipped = [one for one in made if isinstance(one, Skipped)]
         cells = measure(with_mixtures(tasks, context), context, read_cell, say, "cells")
-        times = _times(players, contests, display)
+        players = _examined(entrants, contests, display)
         display.say("drawing")
         report = Report(
-            standings=Standings([_player(one) for one in players], contests, _by_key(cells)),
+            standings=Standings(players, contests, _by_key(cells)),
             cells=cells,
             skipped=skipped,
             questions=questions,
             answers=Cells(_by_key(cells)),
-            times=times,
             seed=seed,
             workers=threads,
             seconds=time.monotonic() - began,
@@ -160,7 +166,7 @@ def _selected(names: Iterable[str]) -> tuple[list[Contest], list[str]]:
     return select(problems) if problems else [], [name for name in QUESTIONS if name in given]
 
 
-def _players(policies: Sequence[Policy]) -> list[Policy]:
+def _entrants(policies: Sequence[Policy]) -> list[Policy]:
     """Return the policies, or say that two have the same name."""
     known: dict[str, Policy] = {}
     for one in policies:
@@ -170,14 +176,10 @@ def _players(policies: Sequence[Policy]) -> list[Policy]:
     return list(known.values())
 
 
-def _player(policy: Policy) -> Player:
-    return Player(policy.name, policy.label, needs_horizon(policy))
-
-
 def _tasks(
     contests: Sequence[Contest],
     questions: Sequence[str],
-    players: Sequence[Policy],
+    entrants: Sequence[Policy],
     seed: int,
     precision: float,
     runs: int | None,
@@ -187,7 +189,7 @@ def _tasks(
     plays = [
         (contest.name, policy, *instance)
         for contest in contests
-        for policy in players
+        for policy in entrants
         if suits(policy, contest)
         for instance in contest.instances
     ]
@@ -203,18 +205,17 @@ def _by_key(cells: Iterable[Cell]) -> dict[Key, Cell]:
     return {one.key: one for one in cells}
 
 
-def _times(
-    players: Sequence[Policy], contests: Sequence[Contest], display: Display
-) -> dict[str, float]:
-    """Return the time of a decision of each policy that plays."""
-    times = {}
-    for policy in players:
+def _examined(
+    policies: Sequence[Policy], contests: Sequence[Contest], display: Display
+) -> list[Player]:
+    """Return the policies that play in some contests, after a trial."""
+    players = []
+    for policy in policies:
         suited = [one for one in contests if suits(policy, one)]
         if suited:
-            display.say(f"timing {policy.label}")
-            clicks = all(one.clicks for one in suited)
-            times[policy.name] = decision_time(policy, problem_for(policy, clicks))
-    return times
+            display.say(f"trying {policy.label}")
+            players.append(examine(policy, clicks=all(one.clicks for one in suited)))
+    return players
 
 
 def _write(folder: Path, report: Report, failures: list[str]) -> list[Path]:
@@ -241,5 +242,5 @@ def tables(report: Report) -> list[list[Sequence[Any]]]:
         [CELL_COLUMNS, *(cell_row(one, report.seed) for one in report.cells)],
         [ROW_COLUMNS, *standing_rows(report.standings)],
         [("place", "policy", "reason"), *why],
-        [("policy", "seconds"), *report.times.items()],
+        [PLAYER_COLUMNS, *map(player_row, report.standings.players)],
     ]

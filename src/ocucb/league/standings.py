@@ -17,11 +17,21 @@ from .problems import Contest
 
 @dataclass(frozen=True)
 class Player:
-    """A policy of the league: its name, its label, and whether it must know the horizon."""
+    """A policy of the league.
+
+    Attributes
+    ----------
+    name, label : str
+    needs_horizon : bool
+        Whether it must know the horizon.
+    seconds : float
+        Processor time of a decision.
+    """
 
     name: str
     label: str
     needs_horizon: bool
+    seconds: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..reports.estimates import Estimate
 from .measure import Cell
-from .standings import Standings
+from .standings import Player, Standings
 
 _ESTIMATES = ("mean", "deviation", "failure", "disaster")
 _CELL = ("place", "policy", "label", "problem", "horizon", "engine", "sampling", "runs")
@@ -39,6 +39,25 @@ ROW_COLUMNS = (
     "disaster_problem",
     "short",
 )
+
+
+PLAYER_COLUMNS = ("policy", "label", "needs_horizon", "seconds")
+
+
+def player_row(player: Player) -> list[Any]:
+    """Return a row of policies.csv."""
+    return [player.name, player.label, player.needs_horizon, player.seconds]
+
+
+def read_players(path: Path) -> list[Player]:
+    """Return the policies of a file that a league wrote."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [
+            Player(
+                row["policy"], row["label"], row["needs_horizon"] == "True", float(row["seconds"])
+            )
+            for row in csv.DictReader(file)
+        ]
 
 
 def cell_row(cell: Cell, seed: int) -> list[Any]:
