@@ -1,13 +1,14 @@
 """Which one should I use? Sentences that follow from the league's numbers, and from nothing else.
 
 A policy is named for a situation if its regret, averaged over that situation's problems, is the
-lowest. Policies that are behind by less than their errors are named beside it; a difference counts
-only if it exceeds what the largest of so many differences would exceed by chance as rarely as one
-exceeds two standard errors.
+lowest. Policies that are behind by less than their errors are named beside it. A difference counts
+only if it is more than chance makes of any two of so many policies, as rarely as chance makes two
+standard errors of one difference: the lowest was chosen because it looks best.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +74,7 @@ def choose(
     if not complete:
         return None
     pick = min(complete, key=lambda row: row.mean.value)
-    needed = margin(len(complete))
+    needed = margin(max(1, math.comb(len(complete), 2)))
     equals = []
     for row in sorted(complete, key=lambda row: row.mean.value):
         behind = standings.difference(row.player, pick.player, contests)

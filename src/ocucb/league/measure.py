@@ -25,6 +25,7 @@ from ..results import PolicyResult
 from ..scheduler import FEWEST_RUNS, Job, tilt
 from ..simulation import specify
 from ..specification import Specification
+from .pilots import Pilots
 
 PRECISION = 0.05  # default: two standard errors, as a share of the mean
 DISASTER = 10.0  # a regret above this many medians is a disaster
@@ -207,22 +208,26 @@ def make_task(
     return Task(place, policy, problem, horizon, first, seed, most, precision)
 
 
-def with_mixtures(tasks: Sequence[Task], context: RunContext) -> list[Task]:
+def with_mixtures(tasks: Sequence[Task], context: RunContext, pilots: Pilots) -> list[Task]:
     """Return the tasks with what their runs are drawn from: pilots decide.
 
     A number of runs that is given means plain runs, and so does a budget that a pilot would use up.
     """
 
-    def mixed(task: Task) -> Task:
+    def mixture(task: Task) -> Mixture:
         if math.isnan(task.precision) or task.most < FEWEST_RUNS:
-            return task
-        context.display.say(f"preparing {task.label}")
+            return PLAIN
         specification = task.specification()
+        known = pilots.get(specification)
+        if known is not None:
+            return known
+        context.display.say(f"preparing {task.label}")
         specification.prepare()
-        chosen = tilt(specification, context.threads, context.executor, stored=True)
-        return replace(task, mixture=chosen.mixture)
+        found = tilt(specification, context.threads, context.executor, stored=True).mixture
+        pilots.add(specification, found)
+        return found
 
-    return [mixed(task) for task in tasks]
+    return [replace(task, mixture=mixture(task)) for task in tasks]
 
 
 def read_cell(task: Task, job: Job) -> Cell:

@@ -24,6 +24,7 @@ from .advice import answer
 from .entrants import registered, suits
 from .measure import PRECISION, Cell, Key, Skipped, Task, make_task, read_cell, with_mixtures
 from .page import Report, page
+from .pilots import Pilots
 from .problems import CONTESTS, Contest, select
 from .questions import QUESTIONS, Cells
 from .standings import Player, Standings
@@ -123,7 +124,7 @@ def play_league(
     make_folder(folder)
     figures = [*(["ratios"] if contests else []), *questions]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
-    check_writable(*(folder / name for name in (*drawn, *_DATA, "index.html")))
+    check_writable(*(folder / name for name in (*drawn, *_DATA, "pilots.json", "index.html")))
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
         context = RunContext(threads, executor, store, display)
@@ -131,7 +132,9 @@ def play_league(
         made = _tasks(contests, questions, entrants, seed, precision, runs)
         tasks = [one for one in made if isinstance(one, Task)]
         skipped = [one for one in made if isinstance(one, Skipped)]
-        cells = measure(with_mixtures(tasks, context), context, read_cell, say, "cells")
+        with Pilots(folder / "pilots.json") as pilots:
+            ready = with_mixtures(tasks, context, pilots)
+        cells = measure(ready, context, read_cell, say, "cells")
         players = _examined(entrants, contests, display)
         display.say("drawing")
         report = Report(
@@ -147,7 +150,7 @@ def play_league(
             runs=runs,
         )
         failures: list[str] = []
-        files = _write(folder, report, failures)
+        files = write_report(folder, report, failures)
     return League(report.standings, answer(report.standings), files, failures)
 
 
@@ -218,10 +221,10 @@ def _examined(
     return players
 
 
-def _write(folder: Path, report: Report, failures: list[str]) -> list[Path]:
-    """Write everything; note what cannot be written."""
+def write_report(folder: Path, report: Report, failures: list[str]) -> list[Path]:
+    """Write data, figures and page, and return the files, the page last; note failures."""
     files = [folder / name for name in _DATA]
-    for path, table in zip(files, tables(report), strict=True):
+    for path, table in zip(files, _tables(report), strict=True):
         with noting(failures, path), replacing(path) as file:
             csv.writer(file, lineterminator="\n").writerows(table)
     if report.standings.best:
@@ -235,7 +238,7 @@ def _write(folder: Path, report: Report, failures: list[str]) -> list[Path]:
     return files
 
 
-def tables(report: Report) -> list[list[Sequence[Any]]]:
+def _tables(report: Report) -> list[list[Sequence[Any]]]:
     """Return the rows of all data files."""
     why = [(one.place, one.policy, one.reason) for one in report.skipped]
     return [
