@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..figures import BLACK, BLUE, GREEN, GREY, RED, draw_estimates, empty_panels
 from ..reports.estimates import Estimate
@@ -114,10 +115,8 @@ def _frontier(cells: Cells) -> Figure:
 
 def _plain_ticks(axes: Axes) -> None:
     """Write the few numbers of a short logarithmic axis as they are."""
-    from matplotlib.ticker import LogFormatter, LogLocator, NullFormatter
-
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(9, 9)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -191,6 +190,7 @@ def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Cont
         )
     axes.axvline(1.0, color=GREY, linewidth=0.7)
     axes.set_yticks(list(rows.values()), list(rows), fontsize=8)
+    axes.set_ylim(-0.6, len(contests) - 0.4)
     axes.set(xscale="log", xlabel=f"regret relative to {rival.label}", ylabel="")
     _plain_ticks(axes)
     figure.legend(*axes.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=5,
