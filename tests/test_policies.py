@@ -27,7 +27,13 @@ def test_entries_say_what_the_families_declare(name):
     """A declaration that is lost, or added, changes what is tested: it must be meant."""
     family, entry = FAMILIES[name], TABLE[name]
     assert entry.rewards == (("bernoulli",) if family.binary else tuple(PROBLEMS))
-    assert entry.skips == (family.kind != "choice" and family.unplayed_index is not None)
+    assert entry.skips == (
+        (family.kind == "sampling" or family.has_bonus) and family.unplayed_index is not None
+    )
+    if entry.like is not None:
+        other = FAMILIES[entry.like]
+        for fact in ("kind", "unplayed_index", "concave"):
+            assert getattr(family, fact) == getattr(other, fact)
     assert f"| `{name}` |" in (ROOT / "docs" / "policies.md").read_text()
 
 

@@ -18,18 +18,27 @@ _HOME = {
     "live": ["Bandit", "Summary"],
     "policies": [
         "AOCUCB",
+        "AdaUCB",
         "BernoulliGittins",
         "EpsilonGreedy",
         "ExploreThenCommit",
         "Gittins",
         "GittinsApprox",
+        "Greedy",
         "ImprovedUCB",
+        "LightTailed",
         "MOSS",
+        "MOSSAnytime",
         "OCUCB",
+        "OCUCBLogLog",
+        "OCUCBn",
         "Policy",
         "PolicyFamily",
         "ThompsonSampling",
         "UCB",
+        "UCBAsymptotic",
+        "UCBTuned",
+        "UCBV",
         "UniformRandom",
         "choice_policy",
         "index_policy",
@@ -66,15 +75,24 @@ if TYPE_CHECKING:
     from .policies import MOSS as MOSS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
+    from .policies import UCBV as UCBV
+    from .policies import AdaUCB as AdaUCB
     from .policies import BernoulliGittins as BernoulliGittins
     from .policies import EpsilonGreedy as EpsilonGreedy
     from .policies import ExploreThenCommit as ExploreThenCommit
     from .policies import Gittins as Gittins
     from .policies import GittinsApprox as GittinsApprox
+    from .policies import Greedy as Greedy
     from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import LightTailed as LightTailed
+    from .policies import MOSSAnytime as MOSSAnytime
+    from .policies import OCUCBLogLog as OCUCBLogLog
+    from .policies import OCUCBn as OCUCBn
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import ThompsonSampling as ThompsonSampling
+    from .policies import UCBAsymptotic as UCBAsymptotic
+    from .policies import UCBTuned as UCBTuned
     from .policies import UniformRandom as UniformRandom
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy

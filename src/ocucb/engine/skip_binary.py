@@ -71,6 +71,7 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    company_of,
     finish_run,
     first_rounds,
     index_of,
@@ -470,6 +471,8 @@ def play_nondecreasing(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
+    if problem.rewards.binary and policy.family.takes_effective_arms:
+        return "skip-ahead for rewards of 0 and 1 needs an index without other arms' pulls"
     return skip_obstacle(policy, problem, horizon, problem.rewards.binary)
 
 
@@ -492,7 +495,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "index": index_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_constant": family.stands_still,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
@@ -501,7 +504,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean}
+    slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean, **company_of(family)}
     functions["best_challenger"] = specialise(best_challenger, slots, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions

@@ -22,17 +22,26 @@ from ._base import (
     sampling_policy,
     whole_from,
 )
+from .adaucb import AdaUCB
 from .aocucb import AOCUCB
 from .bernoulli_gittins import BernoulliGittins
 from .epsilon_greedy import EpsilonGreedy
 from .explore_then_commit import ExploreThenCommit
 from .gittins import Gittins
 from .gittins_approx import GittinsApprox
+from .greedy import Greedy
 from .improved_ucb import ImprovedUCB
+from .light_tailed import LightTailed
 from .moss import MOSS
+from .moss_anytime import MOSSAnytime
 from .ocucb import OCUCB
+from .ocucb_loglog import OCUCBLogLog
+from .ocucb_n import OCUCBn
 from .thompson import ThompsonSampling
 from .ucb import UCB
+from .ucb_asymptotic import UCBAsymptotic
+from .ucb_tuned import UCBTuned
+from .ucb_v import UCBV
 from .uniform import UniformRandom
 
 __all__ = [
@@ -41,16 +50,25 @@ __all__ = [
     "MOSS",
     "OCUCB",
     "UCB",
+    "UCBV",
+    "AdaUCB",
     "BernoulliGittins",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Gittins",
     "GittinsApprox",
+    "Greedy",
     "ImprovedUCB",
+    "LightTailed",
+    "MOSSAnytime",
+    "OCUCBLogLog",
+    "OCUCBn",
     "Policy",
     "PolicyFamily",
     "Range",
     "ThompsonSampling",
+    "UCBAsymptotic",
+    "UCBTuned",
     "UniformRandom",
     "above",
     "at_least",
@@ -77,6 +95,15 @@ for _family in (
     UniformRandom,
     ExploreThenCommit,
     EpsilonGreedy,
+    OCUCBLogLog,
+    OCUCBn,
+    AdaUCB,
+    UCBAsymptotic,
+    MOSSAnytime,
+    UCBV,
+    UCBTuned,
+    LightTailed,
+    Greedy,
 ):
     FAMILIES[_family.name] = _family
 
