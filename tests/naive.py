@@ -54,12 +54,13 @@ def play(
         elif kind == "choice":
             arm = rule.choose(t, T, S, sigma, choices)
         elif "variance" in inputs:
-            known = [(np.mean(x), np.var(x)) for x in seen]
+            known = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
             arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         elif is_whole(policy, unit):
             arm = argmax([twin(S[i] / T[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         else:
-            widths = [sigma * twin(T[i], t, n, K, **p) for i in range(K)]
+            company = T if "effective_arms" in inputs else K
+            widths = [sigma * twin(T[i], t, n, company, **p) for i in range(K)]
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
@@ -73,6 +74,12 @@ def play(
         arms.append(arm)
         gains.append(reward)
     return arms, gains
+
+
+def variance(rewards: list[float]) -> float:
+    """Return the empirical variance; of clicks, without rounding, so that equal arms tie."""
+    mean = sum(rewards) / len(rewards)
+    return mean * (1 - mean) if set(rewards) <= {0, 1} else float(np.var(rewards))
 
 
 def weight(mixture: Mixture, problem: Problem, arms: list[int], gains: list[float]) -> float:

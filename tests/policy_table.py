@@ -5,15 +5,17 @@ of indices, which have tests of their own) and nothing else: the formulae are wr
 from the papers, in plain Python. Every test that is about policies in general reads this table:
 
 - pull for pull, the step engine and a live bandit do what the twin does (test_policies, test_live);
-- where `skips`, skip-ahead has the distribution of the step engine (test_skip);
+- where `skips`, skip-ahead has the distribution of the step engine (test_skip); on fewer problems
+  where the policy is `like` another, that is, has the same declarations;
 - one arm, equal arms, horizons below the number of arms, any number of threads (test_simulation);
 - where `reference`, regret agrees with programs of other people (test_reference);
 - names are parsed, and docs/policies.md has a row (test_policies).
 
 To add a policy, write the twin below and decorate it with `entry`. Its signature goes by the kind:
 
-- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma; for a policy stated as a whole
-  index, that index, with the same arguments;
+- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma, with the list of all pulls in
+  place of K if the policy takes the effective arms; for a policy stated as a whole
+  index, that index, with the arguments of the policy's function;
 - sampling: the same, and what it returns is the deviation of the sample;
 - where `unit` is given, that is the twin on rewards of 0 and 1 (and for a bandit with the bounds 0
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, or a class;
@@ -24,7 +26,7 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
@@ -52,6 +54,8 @@ class Entry:
     settings: tuple[str, ...]  # as on the command line; the first is enough where one is
     rewards: tuple[str, ...]  # kinds that it is tested on, by their name in PROBLEMS
     skips: bool  # the skip engine can play it
+    like: str | None  # has the declarations of another, so that fewer comparisons are enough
+    logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
     unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
@@ -66,6 +70,8 @@ def entry(
     *settings: str,
     rewards: tuple[str, ...] = tuple(PROBLEMS),
     skips: bool = False,
+    like: str | None = None,
+    logarithmic: bool = True,
     reference: bool = False,
     unit: Any = None,
     by_hand: dict[str, float] | None = None,
@@ -76,8 +82,9 @@ def entry(
 
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
-        facts = (rewards, skips, reference, unit, by_hand or {}, horizons, largest_horizon)
-        TABLE[name] = Entry(twin, settings, *facts)
+        skipping = (skips, like, logarithmic)
+        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
+        TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
     return register
@@ -248,6 +255,91 @@ def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, 
 )
 def bayes_ucb_bonus(T: float, t: float, n: float, K: int, c: float) -> float:
     return float(stats.norm.isf(1 / (max(2, t) * max(1.0, log(n)) ** c))) / sqrt(T)
+
+
+@entry(
+    "ocucb-loglog",
+    "ocucb-loglog:c=0.5,psi=4",
+    skips=True,
+    like="ocucb",
+    by_hand={"ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100))))},
+)
+def ocucb_loglog_bonus(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
+    return sqrt(2 / T * (log(psi * n / t) + (c * log(log(t)) if t >= 3 else 0)))
+
+
+@entry(
+    "ucb-asymptotic",
+    skips=True,
+    like="ucb",
+    by_hand={"ucb-asymptotic": sqrt(2 / 4 * log(1 + 100 * log(100) * log(100)))},
+)
+def ucb_asymptotic_bonus(T: float, t: float, n: float, K: int) -> float:
+    return sqrt(2 * log(1 + t * log(t) ** 2) / T)
+
+
+@entry(
+    "moss-anytime",
+    "moss-anytime:alpha=0.2",
+    skips=True,
+    by_hand={"moss-anytime": sqrt(4.7 / 4 * log(100 / 20))},
+)
+def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> float:
+    """In units of sigma, which is 1/2 in the paper, where the factor is (1 + alpha) / 2."""
+    return 2 * sqrt((1 + alpha) / 2 * max(0.0, log(t / (K * T))) / T)
+
+
+@entry(
+    "light-tailed",
+    "light-tailed:eta=0.05",
+    skips=True,
+    like="moss",
+    logarithmic=False,
+    by_hand={"light-tailed": sqrt(1000 * log(1000) / 5) / 4},
+)
+def light_tailed_bonus(T: float, t: float, n: float, K: int, eta: float) -> float:
+    return sqrt(eta * n * log(n) / K) / T
+
+
+@entry("greedy", skips=True, like="moss", logarithmic=False)
+def greedy_bonus(T: float, t: float, n: float, K: int) -> float:
+    return 0.0
+
+
+# Index policies that look at the pulls of all arms, a list in place of K
+
+
+@entry("adaucb", skips=True)
+def adaucb_bonus(T: float, t: float, n: float, pulls: list[int]) -> float:
+    H = sum(min(T, sqrt(T * other)) for other in pulls)
+    return sqrt(2 / T * log((n / H + e) * sqrt(log(n / H + e))))
+
+
+@entry("ocucb-n", "ocucb-n:eta=2", skips=True)
+def ocucb_n_bonus(T: float, t: float, n: float, pulls: list[int], eta: float) -> float:
+    H = sum(min(T, sqrt(T * other)) for other in pulls)
+    return sqrt(2 * eta / T * log(max(e, log(t), t * log(t) / H)))
+
+
+# Index policies that state the whole index
+
+
+@entry("ucb-v", "ucb-v:zeta=2,c=0.5")
+def ucb_v_index(
+    mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, zeta: float, c: float
+) -> float:
+    b = 2 * sigma
+    return mean + sqrt(2 * V * zeta * log(t) / T) + c * 3 * b * zeta * log(t) / T
+
+
+@entry("ucb-tuned")
+def ucb_tuned_index(
+    mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float
+) -> float:
+    """Auer, Cesa-Bianchi and Fischer's for rewards in [0, 1], to which rewards are shrunk."""
+    b = 2 * sigma
+    bound = min(1 / 4, V / b**2 + sqrt(2 * log(t) / T))
+    return mean + b * sqrt(log(t) / T * bound)
 
 
 # Sampling policies
@@ -478,7 +570,13 @@ def entry_of(text: str) -> Entry:
     return TABLE[text.partition(":")[0]]
 
 
+def reduced(texts: list[str], names: Iterable[str], few: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return settings paired with names of problems, few where a policy is like another."""
+    return [(text, name) for text in texts for name in (few if entry_of(text).like else names)]
+
+
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
 FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
+BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]

@@ -24,6 +24,7 @@ _HOME = {
         "Maillard",
         "BayesUCB",
         "AOCUCB",
+        "AdaUCB",
         "BernoulliGittins",
         "EpsilonGreedy",
         "ExploreThenCommit",
@@ -35,12 +36,20 @@ _HOME = {
         "KLUCBPlus",
         "KLUCBPlusPlus",
         "KLUCBSwitch",
+        "Greedy",
+        "LightTailed",
         "MOSS",
+        "MOSSAnytime",
         "OCUCB",
+        "OCUCBLogLog",
+        "OCUCBn",
         "Policy",
         "PolicyFamily",
         "ThompsonSampling",
         "UCB",
+        "UCBAsymptotic",
+        "UCBTuned",
+        "UCBV",
         "UniformRandom",
         "choice_policy",
         "index_policy",
@@ -81,6 +90,8 @@ if TYPE_CHECKING:
     from .policies import MOTS as MOTS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
+    from .policies import UCBV as UCBV
+    from .policies import AdaUCB as AdaUCB
     from .policies import BayesUCB as BayesUCB
     from .policies import BernoulliGittins as BernoulliGittins
     from .policies import BetaThompson as BetaThompson
@@ -88,16 +99,23 @@ if TYPE_CHECKING:
     from .policies import ExploreThenCommit as ExploreThenCommit
     from .policies import Gittins as Gittins
     from .policies import GittinsApprox as GittinsApprox
+    from .policies import Greedy as Greedy
     from .policies import ImprovedUCB as ImprovedUCB
     from .policies import KLMaillard as KLMaillard
     from .policies import KLUCBPlus as KLUCBPlus
     from .policies import KLUCBPlusPlus as KLUCBPlusPlus
     from .policies import KLUCBSwitch as KLUCBSwitch
+    from .policies import LightTailed as LightTailed
     from .policies import Maillard as Maillard
+    from .policies import MOSSAnytime as MOSSAnytime
+    from .policies import OCUCBLogLog as OCUCBLogLog
+    from .policies import OCUCBn as OCUCBn
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import ThompsonSampling as ThompsonSampling
     from .policies import TsallisINF as TsallisINF
+    from .policies import UCBAsymptotic as UCBAsymptotic
+    from .policies import UCBTuned as UCBTuned
     from .policies import UniformRandom as UniformRandom
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy

@@ -158,6 +158,7 @@ def new_outcome(runs: int, game: Game) -> Outcome:
 rule: Callable[..., float]
 bonus: Callable[..., float]
 lowest_mean: Callable[..., float]
+counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
 index: Callable[..., float]
 draw: Callable[[float, float, Words], float]
 
@@ -182,6 +183,18 @@ def squares_added(total: float, count: float, reward: float) -> float:
     """
     old = total / count if count > 0.0 else reward
     return (reward - old) * (reward - (total + reward) / (count + 1.0))
+
+
+@kernel_part
+def variance_of(total: float, count: float, squares: float) -> float:
+    """Return the empirical variance of an arm's rewards.
+
+    Of rewards of 0 and 1 it is a function of the mean. Rounding, which depends on their order, must
+    not part arms with the same successes: these tie.
+    """
+    mean = total / count
+    variance, of_clicks = squares / count, mean * (1.0 - mean)
+    return of_clicks if abs(variance - of_clicks) <= 1e-9 * of_clicks else variance
 
 
 @rare_part
@@ -278,10 +291,89 @@ def play_each_once(game: Game, rewards: Words, stats: Stats, outcome: Outcome, r
     return done
 
 
+# What a formula is told of the other arms, for arm i if it had T pulls; they fill `counted_arms`.
+
+
+@kernel_part
+def all_arms(pulls: Floats, i: int, T: float) -> float:
+    """Return the number of arms."""
+    return float(pulls.size)
+
+
+@kernel_part
+def effective_arms(pulls: Floats, i: int, T: float) -> float:
+    """Return the sum over arms of min(1, sqrt(their pulls / T)).
+
+    It depends on T and not on i alone, to the last bit: equal arms tie.
+    """
+    count, roots = 0.0, 0.0
+    for j in range(pulls.size):
+        if j == i or pulls[j] >= T:
+            count += 1.0
+        else:
+            roots += math.sqrt(pulls[j])
+    return count + roots / math.sqrt(T)
+
+
+@kernel_part
+def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None:
+    """Write the effective arms of every arm, at a cost that hardly grows faster than their number.
+
+    `order` holds the arms by their pulls a while ago; it is brought up to date.
+    """
+    arms = order.size
+    for k in range(1, arms):
+        i = order[k]
+        while k > 0 and pulls[order[k - 1]] > pulls[i]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+    fewer, roots = 0, 0.0  # arms with fewer pulls, and the sum of the roots of these
+    while fewer < arms:
+        T = pulls[order[fewer]]
+        count, root = arms - fewer, math.sqrt(T)
+        value = count + roots / root
+        while fewer < arms and pulls[order[fewer]] == T:
+            company[order[fewer]] = value
+            roots += root
+            fewer += 1
+
+
+class Company(NamedTuple):
+    """The other arms as an arm sees them while it is played, up to `kink` pulls.
+
+    With T pulls it counts ``whole + roots / sqrt(T)`` arms. At `kink` it catches up with another.
+    """
+
+    whole: float
+    roots: float
+    kink: float
+
+
+@kernel_part
+def any_company(pulls: Floats, i: int, T: float) -> Company:
+    """Return all arms."""
+    return Company(float(pulls.size), 0.0, math.inf)
+
+
+@kernel_part
+def effective_company(pulls: Floats, i: int, T: float) -> Company:
+    """Return the effective arms of arm i from T pulls on."""
+    whole, roots, kink = 1.0, 0.0, math.inf
+    for j in range(pulls.size):
+        if j != i:
+            if pulls[j] <= T:
+                roots += math.sqrt(pulls[j])
+            else:
+                whole += 1.0
+                kink = min(kink, pulls[j])
+    return Company(whole, roots, kink)
+
+
 def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
     """Return the index of arm i in round t."""
     T = stats.pulls[i]
-    n, K = float(game.horizon), float(game.means.size)
+    n, K = float(game.horizon), counted_arms(stats.pulls, i, T)
     return index(stats.sums[i] / T, 0.0, T, t, n, K, game.sigma, values)
 
 
@@ -289,7 +381,8 @@ def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: fl
     """Return the same for a policy that takes the variance; one function for both is slower."""
     T = stats.pulls[i]
     n, K = float(game.horizon), float(game.means.size)
-    return index(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, values)
+    variance = variance_of(stats.sums[i], T, stats.squares[i])
+    return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
 
 
 # A budget for the divergence of Gaussian rewards is a bonus.
@@ -454,6 +547,13 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
         return specialise(allowance_of_index, slots, inline=True)
     assert family.reading == "bernoulli budget", family.reading
     return specialise(allowance_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
+    """Return how the other arms matter to a policy's formula, as slots of kernels."""
+    if family.takes_effective_arms:
+        return {"counted_arms": effective_arms, "company_of_leader": effective_company}
+    return {"counted_arms": all_arms, "company_of_leader": any_company}
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:

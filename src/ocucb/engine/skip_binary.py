@@ -72,6 +72,7 @@ from .base import (
     Outcome,
     Stats,
     allowance_of,
+    company_of,
     falls_short_of,
     finish_run,
     first_rounds,
@@ -491,6 +492,8 @@ def play_nondecreasing(
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     family = policy.family
+    if problem.rewards.binary and family.takes_effective_arms:
+        return "skip-ahead for rewards of 0 and 1 needs an index without other arms' pulls"
     whole = family.reading == "bernoulli budget" or family.lowest_mean is not None
     return skip_obstacle(policy, problem, horizon, problem.rewards.binary, whole)
 
@@ -515,7 +518,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_constant": family.stands_still,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
@@ -524,6 +527,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
+    functions |= company_of(family)
     functions["ranked_index"] = specialise(plain_index, functions, inline=True)
     functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)

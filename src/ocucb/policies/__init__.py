@@ -23,6 +23,7 @@ from ._base import (
     sampling_policy,
     whole_from,
 )
+from .adaucb import AdaUCB
 from .aocucb import AOCUCB
 from .bayes_ucb import BayesUCB
 from .bernoulli_gittins import BernoulliGittins
@@ -31,6 +32,7 @@ from .epsilon_greedy import EpsilonGreedy
 from .explore_then_commit import ExploreThenCommit
 from .gittins import Gittins
 from .gittins_approx import GittinsApprox
+from .greedy import Greedy
 from .imed import IMED
 from .improved_ucb import ImprovedUCB
 from .kl_maillard import KLMaillard
@@ -38,13 +40,20 @@ from .kl_ucb import KLUCB
 from .kl_ucb_plus import KLUCBPlus
 from .kl_ucb_plus_plus import KLUCBPlusPlus
 from .kl_ucb_switch import KLUCBSwitch
+from .light_tailed import LightTailed
 from .maillard import Maillard
 from .moss import MOSS
+from .moss_anytime import MOSSAnytime
 from .mots import MOTS
 from .ocucb import OCUCB
+from .ocucb_loglog import OCUCBLogLog
+from .ocucb_n import OCUCBn
 from .thompson import ThompsonSampling
 from .tsallis_inf import TsallisINF
 from .ucb import UCB
+from .ucb_asymptotic import UCBAsymptotic
+from .ucb_tuned import UCBTuned
+from .ucb_v import UCBV
 from .uniform import UniformRandom
 
 __all__ = [
@@ -56,6 +65,8 @@ __all__ = [
     "MOTS",
     "OCUCB",
     "UCB",
+    "UCBV",
+    "AdaUCB",
     "BayesUCB",
     "BernoulliGittins",
     "BetaThompson",
@@ -63,17 +74,24 @@ __all__ = [
     "ExploreThenCommit",
     "Gittins",
     "GittinsApprox",
+    "Greedy",
     "ImprovedUCB",
     "KLMaillard",
     "KLUCBPlus",
     "KLUCBPlusPlus",
     "KLUCBSwitch",
+    "LightTailed",
+    "MOSSAnytime",
     "Maillard",
+    "OCUCBLogLog",
+    "OCUCBn",
     "Policy",
     "PolicyFamily",
     "Range",
     "ThompsonSampling",
     "TsallisINF",
+    "UCBAsymptotic",
+    "UCBTuned",
     "UniformRandom",
     "above",
     "at_least",
@@ -112,6 +130,15 @@ for _family in (
     BetaThompson,
     MOTS,
     TsallisINF,
+    OCUCBLogLog,
+    OCUCBn,
+    AdaUCB,
+    UCBAsymptotic,
+    MOSSAnytime,
+    UCBV,
+    UCBTuned,
+    LightTailed,
+    Greedy,
 ):
     FAMILIES[_family.name] = _family
 

@@ -2,8 +2,9 @@
 
 `index_policy`
     A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
-    played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
-    ...)``, with ``variance`` after the mean if needed.
+    played (OCUCB, UCB, MOSS). It may take ``effective_arms`` in place of ``arms``, the sum over
+    arms j of ``min(1, sqrt(pulls_j / pulls))`` (AdaUCB). Or the whole index: ``index(mean, pulls,
+    t, horizon, arms, sigma, ...)``, with ``variance`` after the mean if needed.
 `kl_policy`
     A budget: an arm's index is the largest mean whose divergence from its empirical mean, times its
     pulls, is at most ``budget(pulls, t, horizon, arms, ...)`` (KL-UCB).
@@ -47,11 +48,12 @@ Reading = Literal["plain", "gaussian budget", "bernoulli budget"]
 
 # The leading arguments of a policy's function, which the engine supplies.
 _BONUS = ("pulls", "t", "horizon", "arms")
+_BONUS_OF_COMPANY = ("pulls", "t", "horizon", "effective_arms")
 _INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
 _INDEX_OF_VARIANCE = ("mean", "variance", *_INDEX[1:])
 _CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 _INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    "index": (_BONUS, _INDEX, _INDEX_OF_VARIANCE),
+    "index": (_BONUS, _BONUS_OF_COMPANY, _INDEX, _INDEX_OF_VARIANCE),
     "sampling": (_BONUS,),
     "choice": (_CHOICE,),
 }
@@ -109,8 +111,8 @@ class PolicyFamily:
         Where a parameter is valid (anything else is an error), and where the regret bound of
         `reference` is proved (anything else gives a warning).
     unplayed_index : {"nonincreasing", "constant", "nondecreasing"} or None
-        How an arm's index (or deviation) changes with t while the arm is not played; None if not
-        declared.
+        How an arm's index (or deviation) changes with t while the arm is not played, apart from
+        the effective arms, if it takes these; None if not declared.
     reading : {"plain", "gaussian budget", "bernoulli budget"}
         What the returned number means (see `kl_policy`).
     unit_form : PolicyFamily or None
@@ -198,6 +200,16 @@ class PolicyFamily:
     def takes_variance(self) -> bool:
         """Whether the index depends on the empirical variance of the arm's rewards."""
         return "variance" in self.inputs
+
+    @property
+    def takes_effective_arms(self) -> bool:
+        """Whether the bonus depends on the pulls of the other arms."""
+        return "effective_arms" in self.inputs
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether nothing changes the index (or deviation) of an unplayed arm."""
+        return self.unplayed_index == "constant" and not self.takes_effective_arms
 
     @property
     def never_rises(self) -> bool:
@@ -569,7 +581,8 @@ def index_policy(
     function : callable
         ``bonus(pulls, t, horizon, arms, ...)``: the arm's pulls before round t, the round
         (counted from 1), the horizon, the number of arms, then parameters with default values.
-        The index is ``mean + sigma * bonus``. For any other index, take the mean too:
+        The index is ``mean + sigma * bonus``. A fourth argument named ``effective_arms`` is the sum
+        over arms j of ``min(1, sqrt(pulls_j / pulls))``. For any other index, take the mean too:
         ``index(mean, pulls, t, horizon, arms, sigma, ...)``, or ``index(mean, variance, pulls,
         ...)`` with the empirical variance of the arm's rewards. The function takes and returns
         floats, and numba must be able to compile it.
@@ -578,11 +591,12 @@ def index_policy(
 
         unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
             How the index changes with t while the arm is not played. This also declares that it
-            does not rise with pulls at a fixed mean. Without it every arm is evaluated in every
-            round.
+            does not rise with pulls at a fixed mean, nor with effective arms. Without it every arm
+            is evaluated in every round.
         concave : bool
             ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
-            while pulls and t grow together (up to `concave_until`, if given).
+            while pulls and t grow together (up to `concave_until`, if given) and effective arms
+            are ``a + b / sqrt(pulls)``.
         concave_until : callable
             ``concave_until(horizon, arms, ...)``: pulls beyond which the bonus is zero.
 

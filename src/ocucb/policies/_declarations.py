@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -40,12 +40,24 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
         return None
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
-    # A bonus does not depend on the mean.
-    for mean in (0.0,) if family.has_bonus or family.kind == "sampling" else _MEANS:
+    # A bonus does not depend on the mean. Effective arms are all arms if these have as many pulls,
+    # and few if the others have one pull each.
+    flat = family.has_bonus or family.kind == "sampling"
+    means = (0.0,) if flat else _MEANS
+    others = (_alike, _alone) if family.takes_effective_arms else (_alike,)
+    for mean, rest in product(means, others):
 
-        def value(pulls: float, t: float, mean: float = mean) -> float:
+        def company(pulls: float, rest: Callable[..., float] = rest) -> float:
+            return rest(pulls, K)
+
+        def value(
+            pulls: float,
+            t: float,
+            mean: float = mean,
+            company: Callable[[float], float] = company,
+        ) -> float:
             state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
-            state |= {"arms": K, "sigma": 1.0}
+            state |= {"arms": K, "effective_arms": company(pulls), "sigma": 1.0}
             try:
                 given = family.source(*(state[name] for name in family.inputs), *arguments)
                 return _read(family.reading, float(given), mean, pulls)
@@ -75,6 +87,14 @@ def _read(reading: str, number: float, mean: float, pulls: float) -> float:
     if reading == "bernoulli budget":
         return mean - float(plain(kl_lower)(mean, number / pulls))
     return number
+
+
+def _alike(pulls: float, arms: float) -> float:
+    return arms
+
+
+def _alone(pulls: float, arms: float) -> float:
+    return 1.0 + (arms - 1.0) / math.sqrt(pulls)
 
 
 def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
