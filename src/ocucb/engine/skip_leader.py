@@ -38,6 +38,7 @@ from .base import (
     Outcome,
     Stats,
     allowance_of_bonus,
+    company_of,
     finish_run,
     first_rounds,
     index_of_bonus,
@@ -87,7 +88,9 @@ def lead_alone_gaussian(
     """Let the leader play until its mean is not above `level` or `last` rounds are over."""
     lead = skip.Lead(t, pulls, total, 0.0, total - pulls * level)
     mean, scale = game.drawn[leader], game.scales[leader]
-    t, pulls, total, _, _ = play_leader(values, game, inf, mean, scale, level, lead, last, rewards)
+    t, pulls, total, _, _ = play_leader(
+        values, game, game.gaps, leader, inf, mean, scale, level, lead, last, rewards
+    )
     return t, pulls, total
 
 
@@ -237,7 +240,10 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "concave": True,
         "has_bonus": True,
         "unplayed_rises": False,
+        "in_company": False,
+        **company_of(family),
     }
+    functions["seen"] = specialise(skip.seen, functions, inline=True)
     functions["index"] = specialise(index_of_bonus, functions, inline=True)
     functions["allowance"] = specialise(allowance_of_bonus, functions, inline=True)
     lead = skip.play_leader if rewards.brownian else skip_binary.play_leader

@@ -93,18 +93,18 @@ CONTESTS: dict[str, Contest] = {
         _one("two", _TWO, "two arms, Δ = 0.3, n = 10⁴", gap(2, 0.3), 10_000),
         _one("two-close", _TWO, "two arms, Δ = 0.05, n = 10⁴", gap(2, 0.05), 10_000),
         _one("ten", _MANY, "10 arms, Δ = 0.3, n = 10⁴", gap(10, 0.3), 10_000),
-        _one("groups", _MANY, "100 arms in groups, n = 2·10⁴", _groups(100), 20_000),
-        _one("needle", _NEEDLE, "1 good arm of 100, Δ = 1, n = 10⁴", gap(100, 1.0), 10_000),
-        _one("needle-hard", _NEEDLE, "1 good arm of 50, Δ = 0.5, n = 10⁴", gap(50, 0.5), 10_000),
+        _one("groups", _MANY, "50 arms in groups, n = 10⁴", _groups(50), 10_000),
+        _one("needle", _NEEDLE, "1 good arm of 100, Δ = 1, n = 5,000", gap(100, 1.0), 5_000),
+        _one("needle-hard", _NEEDLE, "1 good arm of 20, Δ = 0.5, n = 10⁴", gap(20, 0.5), 10_000),
         _one("uniform-10", _UNIFORM, "10 uniform arms, n = 10⁴", uniform_arms(10), 10_000),
-        _one("uniform-100", _UNIFORM, "100 uniform arms, n = 2·10⁴", uniform_arms(100), 20_000),
-        _one("moss-30", _UNBALANCED, "MOSS's trap, K = 30, n = 27,000", moss_failure(30), 27_000),
+        _one("uniform-50", _UNIFORM, "50 uniform arms, n = 10⁴", uniform_arms(50), 10_000),
+        _one("moss-20", _UNBALANCED, "MOSS's trap, K = 20, n = 8,000", moss_failure(20), 8_000),
         _one(
             "runner-up",
             _UNBALANCED,
-            "10 arms, one close behind, n = 2·10⁴",
+            "10 arms, one close behind, n = 10⁴",
             gaussian([0.0, -0.1] + [-1.0] * 8),
-            20_000,
+            10_000,
         ),
         _one("short-2", _SHORT, "two arms, Δ = 0.5, n = 100", gap(2, 0.5), 100),
         _one("short-10", _SHORT, "10 arms, Δ = 1, n = 200", gap(10, 1.0), 200),
@@ -125,9 +125,9 @@ CONTESTS: dict[str, Contest] = {
         _one(
             "rare-10",
             _RARE,
-            "10 arms, clicks at 2% and 1%, n = 2·10⁴",
+            "10 arms, clicks at 2% and 1%, n = 10⁴",
             bernoulli([0.02] + [0.01] * 9),
-            20_000,
+            10_000,
         ),
         _one(
             "rare-short",
@@ -139,10 +139,10 @@ CONTESTS: dict[str, Contest] = {
         _one(
             "ladder",
             _RARE,
-            "10 arms, clicks at 10, 5, 2 and 1%, n = 2·10⁴",
-            # the low-reward scenario of Garivier and Cappé (2011)
+            "10 arms, clicks at 10, 5, 2 and 1%, n = 10⁴",
+            # the arms of the low-reward scenario of Garivier and Cappé (2011)
             bernoulli([0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]),
-            20_000,
+            10_000,
         ),
         _worst_clicks(10_000),
     )

@@ -402,7 +402,7 @@ class Policy:
         >>> from ocucb import KLMaillard
         >>> play = KLMaillard().on(unit=True)  # on rewards in [0, 1]
         >>> play.probabilities(t=6, horizon=100, pulls=[2, 3], sums=[1, 2], sigma=0.5).round(4)
-        array([0.4843, 0.5157])
+        array([0.4706, 0.5294])
         """
         function = self.family.code.compiled.get("probabilities")
         if function is None:
@@ -631,8 +631,8 @@ def kl_policy(
     function : callable
         ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
     **facts
-        As for `index_policy`. `unplayed_index` is about the index; `concave` says that ``pulls``
-        times the distance of an arm's mean below its index, at any given index, is concave.
+        As for `index_policy`. `unplayed_index` is about the index; `concave` also says that while
+        the arm is played the budget is concave throughout, or convex throughout.
 
     Examples
     --------
