@@ -185,8 +185,12 @@ def make_task(
     seed: int,
     precision: float = PRECISION,
     runs: int | None = None,
+    budget: float = BUDGET,
 ) -> Task | Skipped:
-    """Return the cell of a policy on a problem, or why it is not played."""
+    """Return the cell of a policy on a problem, or why it is not played.
+
+    It may cost `budget` nominal seconds.
+    """
     try:
         specification = specify(policy, problem, horizon, np.array([horizon]), seed, "auto")
         specification.check_identity()
@@ -196,10 +200,10 @@ def make_task(
     if runs is not None:
         return Task(place, policy, problem, horizon, runs, seed, runs, math.nan)
     cost = choose_engine(policy, problem, horizon, "auto").cost(policy, problem, horizon)
-    affordable = int(1e9 * BUDGET / cost)
+    affordable = int(1e9 * budget / cost)
     if affordable * _STRETCH < _FEWEST:
         seconds = cost * _FEWEST / 1e9
-        reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {BUDGET:g} s"
+        reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
         return Skipped(place, policy.name, reason)
     tilted = obstacle(problem, horizon) is None and affordable >= FEWEST_RUNS + PILOT_RUNS
     most = affordable - PILOT_RUNS if tilted else affordable

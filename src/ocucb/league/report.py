@@ -22,7 +22,17 @@ from ..store import Store
 from . import drawing
 from .advice import answer
 from .entrants import registered, suits
-from .measure import PRECISION, Cell, Key, Skipped, Task, make_task, read_cell, with_mixtures
+from .measure import (
+    BUDGET,
+    PRECISION,
+    Cell,
+    Key,
+    Skipped,
+    Task,
+    make_task,
+    read_cell,
+    with_mixtures,
+)
 from .page import Report, page
 from .pilots import Pilots
 from .problems import CONTESTS, Contest, select
@@ -38,6 +48,7 @@ from .tables import (
 )
 from .trial import examine
 
+_SHARED = BUDGET / 3.0  # for one instance of a worst case
 _DATA = ("cells.csv", "league.csv", "skipped.csv", "policies.csv")
 
 
@@ -190,17 +201,19 @@ def _tasks(
     """Return every cell, once, in the order of contests and questions."""
     found: dict[Key, Task | Skipped] = {}
     plays = [
-        (contest.name, policy, *instance)
+        # the instances of a worst case share a budget
+        (contest.name, policy, *instance, BUDGET if len(contest.instances) == 1 else _SHARED)
         for contest in contests
         for policy in entrants
         if suits(policy, contest)
         for instance in contest.instances
     ]
-    plays += [(name, *play) for name in questions for play in QUESTIONS[name].plays()]
-    for place, policy, problem, horizon in plays:
+    plays += [(name, *play, BUDGET) for name in questions for play in QUESTIONS[name].plays()]
+    for place, policy, problem, horizon, budget in plays:
         key = policy.name, problem.name, horizon
         if key not in found:
-            found[key] = make_task(place, policy, problem, horizon, seed, precision, runs)
+            task = make_task(place, policy, problem, horizon, seed, precision, runs, budget)
+            found[key] = task
     return list(found.values())
 
 
