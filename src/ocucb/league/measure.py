@@ -1,5 +1,9 @@
 """Play the league: what a cell of its tables is, and how many runs it gets.
 
+Runs are drawn from a broad mixture that makes failures of every size common. A mixture that is
+best for the mean, as a pilot would choose it, costs fewer runs for that, but sees too few failures
+for a standard deviation or the probability of a disaster.
+
 Every cell gets runs until two standard errors are at most a share of its mean regret, and until
 the probability of a disaster, a regret above ten times the median, is known to a quarter or known
 to be small. A cell may cost so much and no more: slow policies get fewer runs, and where even the
@@ -10,31 +14,30 @@ machine, so that the numbers are too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..engine import choose_engine
-from ..importance import PILOT_RUNS, PLAIN, Mixture, obstacle
+from ..importance import PLAIN, Mixture, first_mixture, obstacle
 from ..policies import Policy
 from ..problems import Problem
 from ..reports.estimates import Estimate
-from ..reports.measure import RunContext, deviation_error, whole_blocks
+from ..reports.measure import deviation_error, whole_blocks
 from ..results import PolicyResult
-from ..scheduler import FEWEST_RUNS, Job, tilt
+from ..scheduler import Job
 from ..simulation import specify
 from ..specification import Specification
-from .pilots import Pilots
 
 PRECISION = 0.05  # default: two standard errors, as a share of the mean
 DISASTER = 10.0  # a regret above this many medians is a disaster
 RARE = 0.005  # a disaster that is known to be rarer than this is no concern
 KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
 SEEN = 10.0  # effective number of disasters from which that standard error is believed
+_UNSEEN = 3.0  # expected number of what 5% of simulations do not see
 BUDGET = 0.5  # nominal seconds for a cell
 _STRETCH = 3.0  # times the budget that the fewest runs may take
-_FIRST = 640  # runs to begin with
+_FIRST = 2048  # runs to begin with; tilted if that many are affordable
 _FEWEST = 64  # runs: with fewer, an error bar says nothing
 _GROWTH = 8
 _RESERVE = 1.05
@@ -62,7 +65,7 @@ class Cell:
     disaster : Estimate
         The probability of a regret above ten times the median.
     disaster_bound : float
-        An upper bound for it, at about two standard errors.
+        An upper bound for it: two standard errors more, and what may be there unseen.
     disasters : float
         The effective number of disasters that were seen.
     reached : bool
@@ -162,10 +165,10 @@ def _lacking(cell: Cell, precision: float) -> tuple[float, float]:
     mean = (2.0 * cell.mean.error / goal) ** 2 if goal > 0.0 else 0.0
     if cell.disaster_bound <= RARE:
         return mean, 0.0
-    if cell.disasters < SEEN:
-        # until enough have been seen, or enough runs without any
-        return mean, min(cell.disaster_bound / RARE, SEEN / max(cell.disasters, 1.0))
-    return mean, (cell.disaster.error / (KNOWN * cell.disaster.value)) ** 2
+    if cell.disaster.value < 0.5 * RARE:
+        return mean, cell.disaster_bound / RARE
+    unknown = (cell.disaster.error / (KNOWN * cell.disaster.value)) ** 2
+    return mean, max(unknown, SEEN / max(cell.disasters, 1.0))
 
 
 @dataclass(frozen=True)
@@ -205,33 +208,11 @@ def make_task(
         seconds = cost * _FEWEST / 1e9
         reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
         return Skipped(place, policy.name, reason)
-    tilted = obstacle(problem, horizon) is None and affordable >= FEWEST_RUNS + PILOT_RUNS
-    most = affordable - PILOT_RUNS if tilted else affordable
-    most = whole_blocks(specification, 0, max(_FEWEST, min(most, _MOST)))
+    tilted = obstacle(problem, horizon) is None and affordable >= _FIRST
+    most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
     first = whole_blocks(specification, 0, min(_FIRST, most))
-    return Task(place, policy, problem, horizon, first, seed, most, precision)
-
-
-def with_mixtures(tasks: Sequence[Task], context: RunContext, pilots: Pilots) -> list[Task]:
-    """Return the tasks with what their runs are drawn from: pilots decide.
-
-    A number of runs that is given means plain runs, and so does a budget that a pilot would use up.
-    """
-
-    def mixture(task: Task) -> Mixture:
-        if math.isnan(task.precision) or task.most < FEWEST_RUNS:
-            return PLAIN
-        specification = task.specification()
-        known = pilots.get(specification)
-        if known is not None:
-            return known
-        context.display.say(f"preparing {task.label}")
-        specification.prepare()
-        found = tilt(specification, context.threads, context.executor, stored=True).mixture
-        pilots.add(specification, found)
-        return found
-
-    return [replace(task, mixture=mixture(task)) for task in tasks]
+    mixture = first_mixture(problem, horizon) if tilted else PLAIN
+    return Task(place, policy, problem, horizon, first, seed, most, precision, mixture)
 
 
 def read_cell(task: Task, job: Job) -> Cell:
@@ -242,10 +223,9 @@ def read_cell(task: Task, job: Job) -> Cell:
     median = float(result.quantile(0.5))
     tail = result.tail(DISASTER * median)
     seen = _effective_disasters(result, DISASTER * median)
-    bound = tail.value + 2.0 * tail.stderr
-    if not seen >= SEEN:
-        # Three are expected, and none seen with probability 5%, among the runs that are plain.
-        bound += 3.0 / (float(task.mixture.shares[0]) * result.runs)
+    # Mixtures make the best arm fail. What else there may be shows only in runs that are plain.
+    unseen = _UNSEEN / (float(task.mixture.shares[0]) * result.runs)
+    bound = tail.value + 2.0 * tail.stderr + unseen
     cell = Cell(
         place=task.place,
         policy=result.policy,

@@ -220,11 +220,12 @@ def _settings(report: Report) -> str:
         option = f" --precision {report.precision:g}"
     return f"""{facts_table(facts)}
 <p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
-and until the probability of a disaster is known to {KNOWN:.0%}, with at least {SEEN:.0f} effective
-disasters seen, or known to be below {_percent(RARE)}. It may cost {BUDGET:g} nominal seconds: slow
-policies get fewer runs, which the tables say. Runs are drawn by importance sampling where a pilot
-finds that this pays. Worst cases are taken over five gaps between 1 and 16 times σ sqrt(K/n), for
-each policy its own. Policies have their default parameters.
+and until the probability of a disaster is known to be below {_percent(RARE)}, or is known to
+{KNOWN:.0%} of itself with at least {SEEN:.0f} effective disasters seen. It may cost {BUDGET:g}
+nominal seconds: slow policies get fewer runs, which the tables say. Tilted runs are drawn from a
+broad mixture in which the best arm's first rewards are often worse than they are, and weighted
+accordingly, so that rare failures are seen. Worst cases are taken over five gaps between 1 and 16
+times σ sqrt(K/n), for each policy its own. Policies have their default parameters.
 <code>ocucb league{option} --seed {report.seed}</code> makes this page;
 <code>ocucb league --policy mypolicy.py:mine</code> adds a policy of yours.</p>"""
 

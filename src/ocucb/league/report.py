@@ -31,10 +31,8 @@ from .measure import (
     Task,
     make_task,
     read_cell,
-    with_mixtures,
 )
 from .page import Report, page
-from .pilots import Pilots
 from .problems import CONTESTS, Contest, select
 from .questions import QUESTIONS, Cells
 from .standings import Player, Standings
@@ -135,7 +133,7 @@ def play_league(
     make_folder(folder)
     figures = [*(["ratios"] if contests else []), *questions]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
-    check_writable(*(folder / name for name in (*drawn, *_DATA, "pilots.json", "index.html")))
+    check_writable(*(folder / name for name in (*drawn, *_DATA, "index.html")))
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
         context = RunContext(threads, executor, store, display)
@@ -143,9 +141,7 @@ def play_league(
         made = _tasks(contests, questions, entrants, seed, precision, runs)
         tasks = [one for one in made if isinstance(one, Task)]
         skipped = [one for one in made if isinstance(one, Skipped)]
-        with Pilots(folder / "pilots.json") as pilots:
-            ready = with_mixtures(tasks, context, pilots)
-        cells = measure(ready, context, read_cell, say, "cells")
+        cells = measure(tasks, context, read_cell, say, "cells")
         players = _examined(entrants, contests, display)
         display.say("drawing")
         report = Report(
