@@ -145,8 +145,8 @@ def test_advice_in_a_clear_world():
     assert all(not one.equals for one in advise(world(CLEAR)))
     text = answer(world(CLEAR))
     assert text.startswith(
-        "Gaussian rewards, up to 10 arms, horizon known: A, on average 1.00 times the best of each "
-        "problem and at most 1.00 times"
+        "Gaussian rewards, up to 10 arms, horizon known: A (1.00 times the best of each problem on "
+        "average, 1.00 at worst). "
     )
     assert "A is never worse than 3.00 ± 0.01 times the best (many1)." in text
 

@@ -43,15 +43,15 @@ class Advice:
         """The advice in words."""
         row = self.pick
         text = (
-            f"{self.situation}: {row.player.label}, on average {row.mean.value:.2f} times the best "
-            f"of each problem and at most {row.worst.value:.2f} times ({row.worst.where})"
+            f"{self.situation}: {row.player.label} ({row.mean.value:.2f} times the best of each "
+            f"problem on average, {row.worst.value:.2f} at worst"
         )
         if self.equals:
             named = list(self.equals[:_NAMED])
             if len(self.equals) > _NAMED:
                 named.append(f"{len(self.equals) - _NAMED} more")
             text += f"; {listed(named)} cannot be told from it"
-        return f"{text}."
+        return f"{text})."
 
 
 def listed(texts: Sequence[str]) -> str:

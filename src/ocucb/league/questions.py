@@ -146,7 +146,7 @@ def _not_above(one: Estimate, other: Estimate) -> bool:
 
 
 def _frontier_answer(cells: Cells) -> str:
-    calm, costs, ahead = [], [], []
+    calm, costs, last, ahead = [], [], [], []
     for name in FRONTIER:
         title = CONTESTS[name].title
         tuned = cells.all(alpha_plays(name))
@@ -160,18 +160,17 @@ def _frontier_answer(cells: Cells) -> str:
             f"{title})"
         )
         costs.append(f"{(steady.mean / usual.mean).value:.2f}")
+        last.append(f"{tuned[-1].deviation.value:.3g}")
         ahead += [f"{label} ({title})" for label in beyond(cells, name)]
     if not calm:
         return "It was not played."
     text = (
         f"OCUCB's standard deviation is smallest with {listed(calm)}, at {listed(costs)} times the "
-        "mean regret of α = 3; larger α costs mean and deviation alike. "
+        f"mean regret of α = 3; with α = {ALPHAS[-1]:g} it is {listed(last)}. "
     )
     if ahead:
-        return text + (
-            f"No α and no ψ is as good in both as {listed(ahead)}: they lie beyond the frontier."
-        )
-    return text + "None of the other policies lies beyond the frontier by more than its errors."
+        return text + f"Neither α nor ψ makes it as good in mean and deviation as {listed(ahead)}."
+    return text + "No other policy is better in both by more than errors, whatever α and ψ are."
 
 
 # 2. The price of not knowing the horizon.
