@@ -118,7 +118,7 @@ def play_league(
     >>> import ocucb, tempfile
     >>> pair = [ocucb.MOSS(), ocucb.UCB()]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = play_league(["short-2"], folder, only=pair, runs=64)
+    ...     done = play_league(["short-2"], folder, only=pair, runs=1000)
     >>> done.standings.table(done.standings.contests)[0].player.label
     'MOSS'
     """
