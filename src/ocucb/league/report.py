@@ -116,11 +116,11 @@ def play_league(
     Examples
     --------
     >>> import ocucb, tempfile
-    >>> pair = [ocucb.MOSS(), ocucb.UCB()]
+    >>> pair = [ocucb.OCUCB(), ocucb.UCB()]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = play_league(["short-2"], folder, only=pair, runs=1000)
     >>> done.standings.table(done.standings.contests)[0].player.label
-    'MOSS'
+    'OCUCB'
     """
     if not 0.0 < precision < 1.0:
         raise ValueError(f"precision must be between 0 and 1, got {precision:g}.")
