@@ -57,4 +57,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest reproduction .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis

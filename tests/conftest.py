@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -83,3 +84,21 @@ def here(capfd, monkeypatch) -> Callable[..., tuple[int, str, str]]:
         return int(stop.value.code or 0), *capfd.readouterr()
 
     return command
+
+
+@pytest.fixture
+def browser():
+    """A browser without a window, driven by selenium."""
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    for word in (*quiet.split(), "disable-component-update", "disable-sync", "headless=new"):
+        options.add_argument(f"--{word}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
@@ -259,3 +259,25 @@ def gittins_fingerprint() -> str:
     _gaussian._points.cache_clear()
     tables = _gaussian.build(8), _bernoulli.build(140, 1.0, 1.0)
     return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
+
+
+def read_on_desk_and_phone(browser: Any, page: Path, pictures: int) -> Iterator[None]:
+    """Open a page at two widths; check that nothing is missing, broken or too wide."""
+    for width, height in ((1280, 900), (390, 844)):
+        # in headless mode a window cannot be as narrow as a phone, a device can
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        browser.get(page.as_uri())
+        assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+        found = browser.find_elements("tag name", "img")
+        assert len(found) == pictures
+        for picture in found:
+            assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
+            assert picture.is_displayed()
+            assert 100 < picture.size["width"] <= width
+        wide = browser.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= width, "one would have to scroll sideways"
+        yield
+    assert 'src="http' not in page.read_text()

@@ -14,7 +14,7 @@ from ocucb.importance import Mixture
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.random import CHOICES, REWARDS, normal, start_stream, uniform
-from policy_table import TABLE, argmax
+from policy_table import argmax, is_whole, twin_of
 
 
 def play(
@@ -39,8 +39,8 @@ def play(
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
     K, sigma, kind, p = problem.arms, problem.sigma, policy.family.kind, policy.parameters
-    inputs = policy.family.inputs
-    twin = twin or TABLE[policy.family.name].twin
+    inputs, unit = policy.family.inputs, problem.rewards.binary
+    twin = twin or twin_of(policy, unit)
     if kind == "choice":
         rule = twin(K, n, **p)
     T = [0] * K
@@ -54,12 +54,13 @@ def play(
         elif kind == "choice":
             arm = rule.choose(t, T, S, sigma, choices)
         elif "variance" in inputs:
-            known = [(np.mean(x), np.var(x)) for x in seen]
+            known = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
             arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
-        elif "mean" in inputs:
+        elif is_whole(policy, unit):
             arm = argmax([twin(S[i] / T[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         else:
-            widths = [sigma * twin(T[i], t, n, K, **p) for i in range(K)]
+            company = T if "effective_arms" in inputs else K
+            widths = [sigma * twin(T[i], t, n, company, **p) for i in range(K)]
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
@@ -73,6 +74,12 @@ def play(
         arms.append(arm)
         gains.append(reward)
     return arms, gains
+
+
+def variance(rewards: list[float]) -> float:
+    """Return the empirical variance; of clicks, without rounding, so that equal arms tie."""
+    mean = sum(rewards) / len(rewards)
+    return mean * (1 - mean) if set(rewards) <= {0, 1} else float(np.var(rewards))
 
 
 def weight(mixture: Mixture, problem: Problem, arms: list[int], gains: list[float]) -> float:

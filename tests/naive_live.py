@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from naive import variance
 
 from ocucb.policies import Policy
 from ocucb.random import normal
@@ -16,6 +17,7 @@ class NaiveArm:
         self.name = name
         self.rewards = 0  # how many came
         self.sum = 0.0
+        self.seen: list[float] = []
         self.open = 0
         self.active = True
 
@@ -74,12 +76,24 @@ class NaiveBandit:
         if self.policy.family.kind == "sampling":
             samples = [arm.mean + self.width(arm) * normal(self.stream) for arm in known]
             return known[samples.index(max(samples))]
-        return known[argmax([arm.mean + self.width(arm) for arm in known], self.stream)]
+        return known[argmax([self.index(arm) for arm in known], self.stream)]
+
+    def index(self, arm: NaiveArm) -> float:
+        inputs = self.policy.family.inputs
+        if "mean" not in inputs:
+            return arm.mean + self.width(arm)
+        T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
+        seen = (arm.mean, variance(arm.seen)) if "variance" in inputs else (arm.mean,)
+        state = (*seen, T, t, self.n, len(self.active), self.sigma)
+        return self.twin(*state, **self.policy.parameters)
 
     def width(self, arm: NaiveArm) -> float:
         """What is added to the mean, or the deviation of the sample around it."""
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        return self.sigma * self.twin(T, t, self.n, len(self.active), **self.policy.parameters)
+        company: Any = len(self.active)
+        if "effective_arms" in self.policy.family.inputs:
+            company = [other.pulls for other in self.active]
+        return self.sigma * self.twin(T, t, self.n, company, **self.policy.parameters)
 
     def rule(self) -> int:
         """Choice policies: open asks count as pulls that paid the mean, or the best mean."""
@@ -101,6 +115,7 @@ class NaiveBandit:
             self.rounds += 1
         arm.rewards += 1
         arm.sum += reward
+        arm.seen.append(reward)
 
     def cancel(self, name: str | int) -> None:
         self.arm(name).open -= 1

@@ -5,16 +5,20 @@ of indices, which have tests of their own) and nothing else: the formulae are wr
 from the papers, in plain Python. Every test that is about policies in general reads this table:
 
 - pull for pull, the step engine and a live bandit do what the twin does (test_policies, test_live);
-- where `skips`, skip-ahead has the distribution of the step engine (test_skip);
+- where `skips`, skip-ahead has the distribution of the step engine (test_skip); on fewer problems
+  where the policy is `like` another, that is, has the same declarations;
 - one arm, equal arms, horizons below the number of arms, any number of threads (test_simulation);
 - where `reference`, regret agrees with programs of other people (test_reference);
 - names are parsed, and docs/policies.md has a row (test_policies).
 
 To add a policy, write the twin below and decorate it with `entry`. Its signature goes by the kind:
 
-- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma; for a policy stated as a whole
-  index, that index, with the same arguments;
+- index: ``bonus(T, t, n, K, **parameters)``, in units of sigma, with the list of all pulls in
+  place of K if the policy takes the effective arms; for a policy stated as a whole
+  index, that index, with the arguments of the policy's function;
 - sampling: the same, and what it returns is the deviation of the sample;
+- where `unit` is given, that is the twin on rewards of 0 and 1 (and for a bandit with the bounds 0
+  and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, or a class;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.
 """
@@ -22,17 +26,18 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, log, sqrt
+from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import ocucb
 from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
-from ocucb.random import below, uniform
+from ocucb.random import below, beta, normal, uniform
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
@@ -49,7 +54,10 @@ class Entry:
     settings: tuple[str, ...]  # as on the command line; the first is enough where one is
     rewards: tuple[str, ...]  # kinds that it is tested on, by their name in PROBLEMS
     skips: bool  # the skip engine can play it
+    like: str | None  # has the declarations of another, so that fewer comparisons are enough
+    logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
+    unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -62,7 +70,10 @@ def entry(
     *settings: str,
     rewards: tuple[str, ...] = tuple(PROBLEMS),
     skips: bool = False,
+    like: str | None = None,
+    logarithmic: bool = True,
     reference: bool = False,
+    unit: Any = None,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -71,8 +82,9 @@ def entry(
 
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
-        facts = (rewards, skips, reference, by_hand or {}, horizons, largest_horizon)
-        TABLE[name] = Entry(twin, settings, *facts)
+        skipping = (skips, like, logarithmic)
+        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
+        TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
     return register
@@ -144,6 +156,190 @@ def gittins_approx_bonus(T: float, t: float, n: float, K: int) -> float:
         return 0.0
     beta = min(M / (4 * log(M) ** 1.5), M / (4 * T * sqrt(log(M / T))))
     return sqrt(2 / T * log(max(1.0, beta)))
+
+
+def bernoulli_kl(p: float, q: float) -> float:
+    def part(x: float, y: float) -> float:
+        return 0.0 if x == 0 else inf if y == 0 else x * log(x / y)
+
+    return part(p, q) + part(1 - p, 1 - q)
+
+
+def kl_index(budget: Callable[..., float]) -> Callable[..., float]:
+    """Return the largest q with T * kl(mean, q) <= budget, by bisection."""
+
+    def index(mean: float, T: float, t: float, n: float, K: int, sigma: float, **p: float) -> float:
+        most = budget(T, t, n, K, **p)
+        low, high = mean, 1.0
+        if most <= 0 or mean == 1:
+            return mean
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if T * bernoulli_kl(mean, middle) <= most else (low, middle)
+        return low
+
+    return index
+
+
+def gaussian_bonus(budget: Callable[..., float]) -> Callable[..., float]:
+    """Return the distance at which T * (distance / sigma)^2 / 2 is the budget, in sigmas."""
+
+    def bonus(T: float, t: float, n: float, K: int, **p: float) -> float:
+        return sqrt(2 * budget(T, t, n, K, **p) / T)
+
+    return bonus
+
+
+def kl_ucb_budget(T: float, t: float, n: float, K: int, c: float) -> float:
+    return log(t) + (c * log(log(t)) if t >= 3 else 0.0)
+
+
+def kl_ucb_plus_budget(T: float, t: float, n: float, K: int) -> float:
+    return log(t / T) if t > T else 0.0
+
+
+def moss_budget(T: float, t: float, n: float, K: int) -> float:
+    return max(0.0, log(n / (K * T)))
+
+
+def kl_ucb_plus_plus_budget(T: float, t: float, n: float, K: int) -> float:
+    y = n / (K * T)
+    return max(0.0, log(y * (1 + max(0.0, log(y)) ** 2)))
+
+
+def switch_index(mean: float, T: float, t: float, n: float, K: int, sigma: float) -> float:
+    if (n / K) ** 0.2 + 1e-9 >= T:
+        return kl_index(moss_budget)(mean, T, t, n, K, sigma)
+    return mean + sqrt(moss_budget(T, t, n, K) / (2 * T))
+
+
+entry(
+    "kl-ucb",
+    "kl-ucb:c=3",
+    skips=True,
+    unit=kl_index(kl_ucb_budget),
+    by_hand={"kl-ucb": sqrt(2 / 4 * log(100)), "kl-ucb:c=3": sqrt(0.5 * log(100 * log(100) ** 3))},
+)(gaussian_bonus(kl_ucb_budget))
+entry(
+    "kl-ucb-plus",
+    skips=True,
+    unit=kl_index(kl_ucb_plus_budget),
+    by_hand={"kl-ucb-plus": sqrt(2 / 4 * log(25))},
+)(gaussian_bonus(kl_ucb_plus_budget))
+entry(
+    "kl-ucb-plus-plus",
+    skips=True,
+    unit=kl_index(kl_ucb_plus_plus_budget),
+    by_hand={"kl-ucb-plus-plus": sqrt(2 / 4 * log(50 * (1 + log(50) ** 2)))},
+)(gaussian_bonus(kl_ucb_plus_plus_budget))
+entry(
+    "kl-ucb-switch",
+    skips=True,
+    unit=switch_index,
+    by_hand={"kl-ucb-switch": sqrt(2 / 4 * log(50))},
+)(gaussian_bonus(moss_budget))
+
+
+def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, c: float) -> float:
+    S = mean * T
+    tail = 1 / (max(2, t) * max(1.0, log(n)) ** c)
+    return float(stats.beta(1 + S, 1 + T - S).isf(tail))
+
+
+@entry(
+    "bayes-ucb",
+    "bayes-ucb:c=2",
+    skips=True,
+    unit=beta_index,
+    by_hand={"bayes-ucb": 2.3263478740408408 / 2},
+)
+def bayes_ucb_bonus(T: float, t: float, n: float, K: int, c: float) -> float:
+    return float(stats.norm.isf(1 / (max(2, t) * max(1.0, log(n)) ** c))) / sqrt(T)
+
+
+@entry(
+    "ocucb-loglog",
+    "ocucb-loglog:c=0.5,psi=4",
+    skips=True,
+    like="ocucb",
+    by_hand={"ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100))))},
+)
+def ocucb_loglog_bonus(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
+    return sqrt(2 / T * (log(psi * n / t) + (c * log(log(t)) if t >= 3 else 0)))
+
+
+@entry(
+    "ucb-asymptotic",
+    skips=True,
+    like="ucb",
+    by_hand={"ucb-asymptotic": sqrt(2 / 4 * log(1 + 100 * log(100) * log(100)))},
+)
+def ucb_asymptotic_bonus(T: float, t: float, n: float, K: int) -> float:
+    return sqrt(2 * log(1 + t * log(t) ** 2) / T)
+
+
+@entry(
+    "moss-anytime",
+    "moss-anytime:alpha=0.2",
+    skips=True,
+    by_hand={"moss-anytime": sqrt(4.7 / 4 * log(100 / 20))},
+)
+def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> float:
+    """In units of sigma, which is 1/2 in the paper, where the factor is (1 + alpha) / 2."""
+    return 2 * sqrt((1 + alpha) / 2 * max(0.0, log(t / (K * T))) / T)
+
+
+@entry(
+    "light-tailed",
+    "light-tailed:eta=0.05",
+    skips=True,
+    like="moss",
+    logarithmic=False,
+    by_hand={"light-tailed": sqrt(1000 * log(1000) / 5) / 4},
+)
+def light_tailed_bonus(T: float, t: float, n: float, K: int, eta: float) -> float:
+    return sqrt(eta * n * log(n) / K) / T
+
+
+@entry("greedy", skips=True, like="moss", logarithmic=False)
+def greedy_bonus(T: float, t: float, n: float, K: int) -> float:
+    return 0.0
+
+
+# Index policies that look at the pulls of all arms, a list in place of K
+
+
+@entry("adaucb", skips=True)
+def adaucb_bonus(T: float, t: float, n: float, pulls: list[int]) -> float:
+    H = sum(min(T, sqrt(T * other)) for other in pulls)
+    return sqrt(2 / T * log((n / H + e) * sqrt(log(n / H + e))))
+
+
+@entry("ocucb-n", "ocucb-n:eta=2", skips=True)
+def ocucb_n_bonus(T: float, t: float, n: float, pulls: list[int], eta: float) -> float:
+    H = sum(min(T, sqrt(T * other)) for other in pulls)
+    return sqrt(2 * eta / T * log(max(e, log(t), t * log(t) / H)))
+
+
+# Index policies that state the whole index
+
+
+@entry("ucb-v", "ucb-v:zeta=2,c=0.5")
+def ucb_v_index(
+    mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, zeta: float, c: float
+) -> float:
+    b = 2 * sigma
+    return mean + sqrt(2 * V * zeta * log(t) / T) + c * 3 * b * zeta * log(t) / T
+
+
+@entry("ucb-tuned")
+def ucb_tuned_index(
+    mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float
+) -> float:
+    """Auer, Cesa-Bianchi and Fischer's for rewards in [0, 1], to which rewards are shrunk."""
+    b = 2 * sigma
+    bound = min(1 / 4, V / b**2 + sqrt(2 * log(t) / T))
+    return mean + b * sqrt(log(t) / T * bound)
 
 
 # Sampling policies
@@ -242,6 +438,111 @@ class BernoulliGittins:
         return argmax(indices, stream)
 
 
+class UnitIMED:
+    """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
+
+    def __init__(self, K: int, n: int) -> None:
+        self.K = K
+
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return bernoulli_kl(mean, best)
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
+        costs = [
+            pulls * self.divergence(mean, max(means), sigma) + log(pulls)
+            for mean, pulls in zip(means, T, strict=True)
+        ]
+        return argmax([-cost for cost in costs], stream)
+
+
+@entry("imed", skips=True, unit=UnitIMED)
+class IMED(UnitIMED):
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return (best - mean) ** 2 / (2 * sigma**2)
+
+
+def draw(weights: list[float], stream: Any) -> int:
+    """Return a place with probability proportional to its weight."""
+    place = uniform(stream) * sum(weights)
+    for i, weight in enumerate(weights):
+        place -= weight
+        if place < 0:
+            return i
+    return max(i for i, weight in enumerate(weights) if weight > 0)
+
+
+class UnitMaillard(UnitIMED):
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
+        return draw(
+            [
+                exp(-pulls * self.divergence(mean, max(means), sigma))
+                for mean, pulls in zip(means, T, strict=True)
+            ],
+            stream,
+        )
+
+
+@entry("maillard")
+class Maillard(UnitMaillard):
+    def divergence(self, mean: float, best: float, sigma: float) -> float:
+        return (best - mean) ** 2 / (2 * sigma**2)
+
+
+entry("kl-maillard", unit=UnitMaillard)(Maillard)
+
+
+@entry("beta-thompson", rewards=("bernoulli",))
+class BetaThompson:
+    def __init__(self, K: int, n: int) -> None:
+        self.K = K
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        good = [round(s) for s in S]  # late rewards count as the mean
+        samples = [beta(stream, 1.0 + s, 1.0 + p - s) for s, p in zip(good, T, strict=True)]
+        return argmax(samples, stream)
+
+
+@entry("mots", "mots:rho=0.6,alpha=1")
+class MOTS:
+    def __init__(self, K: int, n: int, rho: float, alpha: float) -> None:
+        self.K, self.n, self.rho, self.alpha = K, n, rho, alpha
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        samples = []
+        for s, pulls in zip(S, T, strict=True):
+            sample = s / pulls + sigma * (normal(stream) / sqrt(self.rho * pulls))
+            width = sqrt(self.alpha / pulls * max(0.0, log(self.n / (self.K * pulls))))
+            samples.append(min(sample, s / pulls + sigma * width))
+        return argmax(samples, stream)
+
+
+@entry("tsallis-inf")
+class TsallisINF:
+    def __init__(self, K: int, n: int) -> None:
+        self.K, self.round, self.losses = K, 0, [0.0] * K
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        if self.round:
+            for i in range(self.K):
+                new = (T[i] - self.T[i]) - (S[i] - self.S[i]) / (2 * sigma)
+                self.losses[i] += new / self.chances[i]
+        self.T, self.S, self.round = list(T), list(S), self.round + 1
+        eta = 2 / sqrt(self.round)
+
+        def weights(x: float) -> list[float]:
+            return [4 / (eta * (loss - x)) ** 2 for loss in self.losses]
+
+        low, high = min(self.losses) - 2 * sqrt(self.K) / eta, min(self.losses) - 2 / eta
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (low, middle) if sum(weights(middle)) > 1 else (middle, high)
+        found = weights(low)
+        self.chances = [weight / sum(found) for weight in found]
+        return draw(self.chances, stream)
+
+
 # What tests are parametrised by
 
 
@@ -252,12 +553,30 @@ def make(text: str) -> ocucb.Policy:
         return parse_policy(text)
 
 
+def twin_of(policy: ocucb.Policy, unit: bool) -> Any:
+    """Return the twin of a policy, given whether rewards are known to lie in [0, 1]."""
+    one = TABLE[policy.family.name]
+    return one.unit if unit and one.unit is not None else one.twin
+
+
+def is_whole(policy: ocucb.Policy, unit: bool) -> bool:
+    """Tell whether an index policy's twin states the whole index."""
+    family = policy.family.form(unit)
+    return family.kind == "index" and not family.has_bonus
+
+
 def entry_of(text: str) -> Entry:
     """Return the entry of a setting such as "moss:constant=4"."""
     return TABLE[text.partition(":")[0]]
 
 
+def reduced(texts: list[str], names: Iterable[str], few: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return settings paired with names of problems, few where a policy is like another."""
+    return [(text, name) for text in texts for name in (few if entry_of(text).like else names)]
+
+
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
 FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
+BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]

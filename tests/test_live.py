@@ -747,7 +747,7 @@ def test_beyond_the_horizon(text):
         "round 61 lies beyond the horizon 60, and is played like the last one before it; "
         "extend(horizon) sets a new one."
     ]
-    if text.startswith("ocucb"):  # sigma sqrt(alpha log psi), for at most 60 pulls
+    if text.partition(":")[0] == "ocucb":  # sigma sqrt(alpha log psi), for at most 60 pulls
         p = make(text).parameters
         expected = 0.7 * math.sqrt(p["alpha"] * math.log(p["psi"]))
         assert np.allclose(index[0], expected)

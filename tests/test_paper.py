@@ -7,7 +7,6 @@ import csv
 import math
 import re
 import runpy
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,23 +14,16 @@ from pathlib import Path
 import pytest
 
 import ocucb
-from helpers import REFERENCE, killed_after, run
+from helpers import REFERENCE, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
 from ocucb.paper.drawing import tex_number
-from ocucb.paper.measure import (
-    Point,
-    RunContext,
-    _deviation_error,
-    measure,
-    pilot_x,
-    tasks_of,
-    with_mixtures,
-)
+from ocucb.paper.measure import Point, measure, pilot_x, tasks_of, with_mixtures
 from ocucb.paper.panels import FIGURES
-from ocucb.paper.progress import Display
 from ocucb.paper.reproduction import _full_time
+from ocucb.reports.measure import RunContext, deviation_error
+from ocucb.reports.progress import Display
 from ocucb.scheduler import Job
 from ocucb.specification import Block
 from ocucb.store import Store
@@ -530,11 +522,11 @@ def test_errors_of_deviations_allow_for_what_is_rare():
         deviation = part.std(ddof=1)
         shape = ((part - part.mean()) ** 4).mean() / part.var() ** 2
         sampled = ocucb.results.Estimate(deviation, deviation * math.sqrt((shape - 1) / 4 / 120))
-        error = _deviation_error(replace(result, runs=120, deviation=sampled))
+        error = deviation_error(replace(result, runs=120, deviation=sampled))
         missed += abs(deviation - truth) > 2 * error
     assert missed <= 24
     tilted = replace(result, sampling="tilted", deviation=sampled)
-    assert _deviation_error(tilted) == sampled.stderr
+    assert deviation_error(tilted) == sampled.stderr
 
 
 def test_errors_of_ratios():
@@ -595,23 +587,6 @@ def test_command_line(tmp_path):
         assert not (tmp_path / "b").exists()
 
 
-@pytest.fixture
-def browser():
-    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
-        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-    for word in (*quiet.split(), "disable-component-update", "disable-sync", "headless=new"):
-        options.add_argument(f"--{word}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
-
 def thinned(moss_constant=2.0):
     """All panels, with the first point, the last, and few in between."""
     return {
@@ -625,26 +600,10 @@ def test_the_page_in_a_browser(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["ocucb.paper.reproduction"], "panels", thinned)
     reproduce([], tmp_path, runs=2, progress=False)
     page = tmp_path / "index.html"
-    for width, height in ((1280, 900), (390, 844)):
-        # in headless mode a window cannot be as narrow as a phone, a device can
-        browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
-        )
-        browser.get(page.as_uri())
-        assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
-        pictures = browser.find_elements("tag name", "img")
-        assert len(pictures) == len(FIGURES)
-        for picture in pictures:
-            assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
-            assert picture.is_displayed()
-            assert 100 < picture.size["width"] <= width
-        wide = browser.execute_script("return document.documentElement.scrollWidth")
-        assert wide <= width, "one would have to scroll sideways"
+    for _ in read_on_desk_and_phone(browser, page, len(FIGURES)):
         assert len(browser.find_elements("css selector", ".claims tbody tr")) == 10
         text = browser.find_element("tag name", "body").text
         for name in panels():
             assert f"ocucb reproduce {name} --runs 2 --seed 1" in text
-    assert 'src="http' not in page.read_text()
     printed = base64.b64decode(browser.print_page())
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 14

@@ -27,7 +27,17 @@ def test_entries_say_what_the_families_declare(name):
     """A declaration that is lost, or added, changes what is tested: it must be meant."""
     family, entry = FAMILIES[name], TABLE[name]
     assert entry.rewards == (("bernoulli",) if family.binary else tuple(PROBLEMS))
-    assert entry.skips == (family.kind != "choice" and family.unplayed_index is not None)
+    if family.kind == "choice":
+        skips = family.challenge is not None
+    else:
+        skips = family.kind == "sampling" or family.has_bonus
+        skips = skips and family.unplayed_index is not None
+    assert entry.skips == skips
+    assert (entry.unit is not None) == (family.unit_form is not None)
+    if entry.like is not None:
+        other = FAMILIES[entry.like]
+        for fact in ("kind", "unplayed_index", "concave"):
+            assert getattr(family, fact) == getattr(other, fact)
     assert f"| `{name}` |" in (ROOT / "docs" / "policies.md").read_text()
 
 

@@ -27,7 +27,7 @@ from ocucb.engine import choose_engine, skip, skip_thompson
 from ocucb.importance import Mixture, first_mixture
 from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
-from policy_table import INDEX, SKIPPING, entry_of, make
+from policy_table import INDEX, SKIPPING, entry_of, make, reduced
 
 FIRST = [text for text in SKIPPING if ":" not in text]  # with the parameters that they have
 
@@ -57,8 +57,11 @@ def weighted(policy: ocucb.Policy, case: Case, kernel, seed: int, mixture: Mixtu
     return weighted_runs(kernel, *call)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("text", SKIPPING)
+# For a policy with the declarations of another.
+FEW = ("K=1", "K=3, sigma by arm", "K=10, gap 0.5")
+
+
+@pytest.mark.parametrize(("text", "name"), reduced(SKIPPING, CASES, FEW))
 def test_same_distribution(text, name):
     policy, case = make(text), CASES[name]
     assert choose_engine(policy, case.problem, case.horizon, "skip").name == "skip"
@@ -215,7 +218,8 @@ def test_checkpoints_do_not_change_a_run(policy):
 def test_long_horizons_and_many_arms(policy):
     long = ocucb.simulate(policy, ocucb.gap(2, 0.3), 10**9, 5, rng=1, engine="skip")[0]
     assert long.pulls.sum() == pytest.approx(1e9)
-    assert 10 < long.mean_regret < 400
+    if entry_of(policy).logarithmic:
+        assert 10 < long.mean_regret < 400
     many = ocucb.simulate(policy, ocucb.gap(3000, 1.0), 20_000, 1, rng=1, engine="skip")[0]
     assert many.pulls.sum() == 20_000
     assert many.pulls.min() >= 1

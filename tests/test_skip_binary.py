@@ -28,7 +28,7 @@ from ocucb import problems
 from ocucb._compile import specialise
 from ocucb.engine import choose_engine, new_game, new_outcome, skip_binary
 from ocucb.rewards import BERNOULLI
-from policy_table import INDEX, SKIPPING, make
+from policy_table import INDEX, SKIPPING, entry_of, make, reduced
 
 TEXTS = [text for text in SKIPPING if text.partition(":")[0] in INDEX]
 FIRST = [text for text in TEXTS if ":" not in text]
@@ -76,8 +76,11 @@ def test_there_are_thirty():
     assert len(CASES) == 30
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("text", TEXTS)
+# For a policy with the declarations of another.
+FEW = ("K=2, equal and frequent", "K=5, rare", "K=10, gap 0.1")
+
+
+@pytest.mark.parametrize(("text", "name"), reduced(TEXTS, CASES, FEW))
 def test_same_distribution(text, name):
     policy, one = make(text), CASES[name]
     assert choose_engine(policy, one.problem, one.horizon, "skip") is skip_binary.ENGINE
@@ -286,7 +289,8 @@ def test_checkpoints_do_not_change_a_run(text):
 def test_long_horizons_and_many_arms(text):
     long = ocucb.simulate(text, ocucb.bernoulli([0.6, 0.5]), 10**9, 5, rng=1, engine="skip")[0]
     assert long.pulls.sum() == pytest.approx(1e9)
-    assert 1 < long.mean_regret < 200
+    if entry_of(text).logarithmic:
+        assert 1 < long.mean_regret < 200
     means = [0.9] + [0.1] * 1999
     many = ocucb.simulate(text, ocucb.bernoulli(means), 10_000, 1, rng=1, engine="skip")[0]
     assert many.pulls.sum() == 10_000

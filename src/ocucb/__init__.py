@@ -17,22 +17,43 @@ from ._version import __version__ as __version__
 _HOME = {
     "live": ["Bandit", "Summary"],
     "policies": [
+        "TsallisINF",
+        "MOTS",
+        "BetaThompson",
+        "KLMaillard",
+        "Maillard",
+        "BayesUCB",
         "AOCUCB",
+        "AdaUCB",
         "BernoulliGittins",
         "EpsilonGreedy",
         "ExploreThenCommit",
         "Gittins",
         "GittinsApprox",
+        "IMED",
         "ImprovedUCB",
+        "KLUCB",
+        "KLUCBPlus",
+        "KLUCBPlusPlus",
+        "KLUCBSwitch",
+        "Greedy",
+        "LightTailed",
         "MOSS",
+        "MOSSAnytime",
         "OCUCB",
+        "OCUCBLogLog",
+        "OCUCBn",
         "Policy",
         "PolicyFamily",
         "ThompsonSampling",
         "UCB",
+        "UCBAsymptotic",
+        "UCBTuned",
+        "UCBV",
         "UniformRandom",
         "choice_policy",
         "index_policy",
+        "kl_policy",
         "parse_policy",
         "sampling_policy",
     ],
@@ -63,21 +84,42 @@ if TYPE_CHECKING:
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .policies import AOCUCB as AOCUCB
+    from .policies import IMED as IMED
+    from .policies import KLUCB as KLUCB
     from .policies import MOSS as MOSS
+    from .policies import MOTS as MOTS
     from .policies import OCUCB as OCUCB
     from .policies import UCB as UCB
+    from .policies import UCBV as UCBV
+    from .policies import AdaUCB as AdaUCB
+    from .policies import BayesUCB as BayesUCB
     from .policies import BernoulliGittins as BernoulliGittins
+    from .policies import BetaThompson as BetaThompson
     from .policies import EpsilonGreedy as EpsilonGreedy
     from .policies import ExploreThenCommit as ExploreThenCommit
     from .policies import Gittins as Gittins
     from .policies import GittinsApprox as GittinsApprox
+    from .policies import Greedy as Greedy
     from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import KLMaillard as KLMaillard
+    from .policies import KLUCBPlus as KLUCBPlus
+    from .policies import KLUCBPlusPlus as KLUCBPlusPlus
+    from .policies import KLUCBSwitch as KLUCBSwitch
+    from .policies import LightTailed as LightTailed
+    from .policies import Maillard as Maillard
+    from .policies import MOSSAnytime as MOSSAnytime
+    from .policies import OCUCBLogLog as OCUCBLogLog
+    from .policies import OCUCBn as OCUCBn
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import ThompsonSampling as ThompsonSampling
+    from .policies import TsallisINF as TsallisINF
+    from .policies import UCBAsymptotic as UCBAsymptotic
+    from .policies import UCBTuned as UCBTuned
     from .policies import UniformRandom as UniformRandom
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy
+    from .policies import kl_policy as kl_policy
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .problems import Problem as Problem

@@ -52,12 +52,14 @@ class Snapshot:
 
     Attributes
     ----------
+    functions : dict
+        The functions that were given.
     compiled : dict
         The same functions, compiled for inlining into kernels.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        self._functions = functions
+        self.functions = functions
         self._ours = all(map(is_ours, functions.values()))
         if self._ours:
             self.compiled = {name: inlined(one) for name, one in functions.items()}
@@ -82,7 +84,7 @@ class Snapshot:
 
     def check(self, label: str) -> None:
         """Refuse functions whose meaning has changed."""
-        if not self._ours and meaning(self._functions).text != self._meaning.text:
+        if not self._ours and meaning(self.functions).text != self._meaning.text:
             raise ValueError(
                 f"{label} reads a value that has changed since it was first used, but compiled "
                 "code keeps the old one: make it a parameter, or redefine the function."

@@ -619,32 +619,115 @@ def reproduce(
     if sum((precision is not None, runs is not None, scale is not None, full)) > 1:
         raise ValueError("use only one of --precision, --runs, --scale and --full.")
     share = 1.0 if full else None if scale is None else to_number(scale, "--scale")
-    try:
-        with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
-            done = redraw(
-                parts or [],
-                out,
-                runs=None if runs is None else to_count(runs, "runs"),
-                scale=share,
-                precision=PRECISION if precision is None else to_number(precision, "--precision"),
-                seed=to_count(seed, "seed", least=0),
-                moss_constant=to_number(moss_constant, "--moss-constant"),
-                workers=None if workers is None else to_count(workers, "workers"),
-                executor=None if dask is None else _cluster(dask),
-                say=lambda text: print(text, file=sys.stderr),
-            )
-    except KeyboardInterrupt:
-        if not _holds_runs(out / "results.db"):
-            raise
-        print(
-            f"Stopped: the finished runs are kept in {out}; the same command resumes.",
-            file=sys.stderr,
+    with _resumable(out):
+        done = redraw(
+            parts or [],
+            out,
+            runs=None if runs is None else to_count(runs, "runs"),
+            scale=share,
+            precision=PRECISION if precision is None else to_number(precision, "--precision"),
+            seed=to_count(seed, "seed", least=0),
+            moss_constant=to_number(moss_constant, "--moss-constant"),
+            workers=None if workers is None else to_count(workers, "workers"),
+            executor=None if dask is None else _cluster(dask),
+            say=lambda text: print(text, file=sys.stderr),
         )
-        os._exit(130)
     lines = [
         f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.sentence}" for one in done.findings
     ]
     _deliver("\n".join([*lines, done.full, str(done.files[-1])]), failures=done.failures)
+
+
+@app.command()
+@_report_errors
+def league(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...",
+            help="Problems (two, ten, rare-2 ...) or open questions (frontier, price, loglog, "
+            "bayesian, variance). Default: all.",
+        ),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="FILE.py:NAME",
+            help="A policy of yours that plays too, or one of ours with other parameters "
+            "(ocucb:alpha=2.5); repeat for several.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for data, figures and the page.")
+    ] = Path("league"),
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Two standard errors of a mean regret, as a share of it: 5% or 0.05. Slow "
+            "policies may get fewer runs; the page says where. Default: 5%.",
+        ),
+    ] = None,
+    runs: Annotated[
+        str | None,
+        typer.Option("--runs", "-r", metavar="N", help="Plain runs for each cell, instead."),
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
+    workers: _Workers = None,
+    dask: _Dask = None,
+) -> None:
+    """Play every policy on two dozen problems and say which one to use.
+
+    Writes a page, index.html, with tables, figures and the open questions of the paper; and the
+    data as CSV. Each policy plays the problems that suit its rewards, until its error bars are
+    short. Interrupt it at any time: the same command resumes.
+
+    **Examples**
+
+    `ocucb league`
+
+    `ocucb league --policy mypolicy.py:mine`
+
+    `ocucb league two ten --precision 10%`
+    """
+    from ._text import to_count, to_share
+    from .league import load_policy, play_league
+    from .league.measure import PRECISION
+
+    if precision is not None and runs is not None:
+        raise ValueError("use only one of --precision and --runs.")
+    with _resumable(out):
+        done = play_league(
+            parts or [],
+            out,
+            policies=[load_policy(one) for one in policy or []],
+            runs=None if runs is None else to_count(runs, "runs"),
+            precision=PRECISION if precision is None else to_share(precision, "--precision"),
+            seed=to_count(seed, "seed", least=0),
+            workers=None if workers is None else to_count(workers, "workers"),
+            executor=None if dask is None else _cluster(dask),
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    lines = [done.answer] if done.answer else []
+    _deliver("\n".join([*lines, str(done.files[-1])]), failures=done.failures)
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Hear Ctrl-C while a report is made, and say that its finished runs are kept."""
+    try:
+        with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
+            yield
+    except KeyboardInterrupt:
+        if not _holds_runs(folder / "results.db"):
+            raise
+        print(
+            f"Stopped: the finished runs are kept in {folder}; the same command resumes.",
+            file=sys.stderr,
+        )
+        os._exit(130)
 
 
 def _holds_runs(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Random numbers for kernels: xoshiro256++ words, uniforms, ziggurat normals and binomials.
+"""Random numbers for kernels: xoshiro256++ words, uniforms, ziggurat normals, binomials, betas.
 
 numpy's Generator is twice as slow inside compiled code and cannot be shared between threads. Here a
 stream is an array of four words, and every run of a simulation has its own streams, which
@@ -10,6 +10,7 @@ References
 D. Blackman and S. Vigna (2021), Scrambled linear pseudorandom number generators, ACM TOMS 47(4).
 G. Marsaglia and W. W. Tsang (2000), The ziggurat method for generating random variables, Journal
 of Statistical Software 5(8).
+G. Marsaglia and W. W. Tsang (2000), A simple method for generating gamma variables, ACM TOMS 26(3).
 W. Hörmann (1993), The generation of binomial random variates, Journal of Statistical Computation
 and Simulation 46.
 """
@@ -279,6 +280,49 @@ def binomial(state: Words, count: float, p: float) -> float:
     else:
         k = _binomial_by_rejection(state, count, rare)
     return count - k if p > 0.5 else k
+
+
+@compiled
+def gamma(state: Words, shape: float) -> float:
+    """Return a gamma variate with scale 1, for shape >= 1."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = normal(state)
+        v = 1.0 + c * x
+        if v > 0.0:
+            v = v * v * v
+            if math.log1p(-uniform(state)) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+                return d * v
+
+
+@compiled
+def beta(state: Words, a: float, b: float) -> float:
+    """Return a beta variate, for a, b >= 1."""
+    x = gamma(state, a)
+    return x / (x + gamma(state, b))
+
+
+@compiled
+def proportional(weights: Floats, stream: Words) -> int:
+    """Return an arm with probability proportional to its weight; -1 if the weights are no numbers.
+
+    Weights are at least 0, and not all of them 0.
+    """
+    total = 0.0
+    for i in range(weights.size):
+        total += weights[i]
+    if not 0.0 < total < np.inf:
+        return -1
+    place = uniform(stream) * total
+    last = -1
+    for i in range(weights.size):
+        if weights[i] > 0.0:
+            last = i
+            place -= weights[i]
+            if place < 0.0:
+                break
+    return last
 
 
 @compiled

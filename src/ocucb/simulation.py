@@ -209,7 +209,7 @@ def specify(
     engine: str,
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
-    check_declarations(policy, horizon, problem.arms)
+    check_declarations(policy.on(problem.rewards.binary), horizon, problem.arms)
     chosen = choose_engine(policy, problem, horizon, engine)
     if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)

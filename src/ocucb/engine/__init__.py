@@ -12,7 +12,7 @@ from .._compile import specialise
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
-from . import skip, skip_binary, skip_thompson, step
+from . import skip, skip_binary, skip_leader, skip_thompson, step
 from .base import Engine, Game, Kernel, Outcome, new_game, new_outcome
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # Ties in cost go to the first.
-ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_thompson.ENGINE, step.ENGINE)
+ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_leader.ENGINE, skip_thompson.ENGINE, step.ENGINE)
 
 # Increment whenever a seed gives different numbers than before: stores keep the two apart.
 NUMERICS = 1
@@ -49,6 +49,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
         raise ValueError(f"unknown engine {wanted!r}; choose from {', '.join(names)}.")
+    policy = policy.on(problem.rewards.binary)
     kind = policy.family.kind
     asked = [
         engine
@@ -69,6 +70,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
 
 def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> Engine:
     """Return the engine called `name` that plays a policy on a problem."""
+    policy = policy.on(problem.rewards.binary)
     for engine in ENGINES:
         mine = engine.name == name and engine.kind in (None, policy.family.kind)
         if mine and engine.obstacle(policy, problem, horizon) is None:
@@ -88,5 +90,5 @@ def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
 
     Compiled code is cached on disk if policy and rewards are part of this package.
     """
-    template, functions = engine.kernel(family, rewards)
+    template, functions = engine.kernel(family.form(rewards.binary), rewards)
     return specialise(template, functions, keep=True)

@@ -19,6 +19,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numba
@@ -30,6 +31,7 @@ from .._users import is_ours
 from ..importance import PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
+from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper
 from ..problems import Problem
 from ..random import REWARDS, start_stream, uniform
 from ..rewards import Rewards
@@ -154,6 +156,9 @@ def new_outcome(runs: int, game: Game) -> Outcome:
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 rule: Callable[..., float]
+bonus: Callable[..., float]
+lowest_mean: Callable[..., float]
+counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
 index: Callable[..., float]
 draw: Callable[[float, float, Words], float]
 
@@ -178,6 +183,18 @@ def squares_added(total: float, count: float, reward: float) -> float:
     """
     old = total / count if count > 0.0 else reward
     return (reward - old) * (reward - (total + reward) / (count + 1.0))
+
+
+@kernel_part
+def variance_of(total: float, count: float, squares: float) -> float:
+    """Return the empirical variance of an arm's rewards.
+
+    Of rewards of 0 and 1 it is a function of the mean. Rounding, which depends on their order, must
+    not part arms with the same successes: these tie.
+    """
+    mean = total / count
+    variance, of_clicks = squares / count, mean * (1.0 - mean)
+    return of_clicks if abs(variance - of_clicks) <= 1e-9 * of_clicks else variance
 
 
 @rare_part
@@ -274,10 +291,89 @@ def play_each_once(game: Game, rewards: Words, stats: Stats, outcome: Outcome, r
     return done
 
 
+# What a formula is told of the other arms, for arm i if it had T pulls; they fill `counted_arms`.
+
+
+@kernel_part
+def all_arms(pulls: Floats, i: int, T: float) -> float:
+    """Return the number of arms."""
+    return float(pulls.size)
+
+
+@kernel_part
+def effective_arms(pulls: Floats, i: int, T: float) -> float:
+    """Return the sum over arms of min(1, sqrt(their pulls / T)).
+
+    It depends on T and not on i alone, to the last bit: equal arms tie.
+    """
+    count, roots = 0.0, 0.0
+    for j in range(pulls.size):
+        if j == i or pulls[j] >= T:
+            count += 1.0
+        else:
+            roots += math.sqrt(pulls[j])
+    return count + roots / math.sqrt(T)
+
+
+@kernel_part
+def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None:
+    """Write the effective arms of every arm, at a cost that hardly grows faster than their number.
+
+    `order` holds the arms by their pulls a while ago; it is brought up to date.
+    """
+    arms = order.size
+    for k in range(1, arms):
+        i = order[k]
+        while k > 0 and pulls[order[k - 1]] > pulls[i]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+    fewer, roots = 0, 0.0  # arms with fewer pulls, and the sum of the roots of these
+    while fewer < arms:
+        T = pulls[order[fewer]]
+        count, root = arms - fewer, math.sqrt(T)
+        value = count + roots / root
+        while fewer < arms and pulls[order[fewer]] == T:
+            company[order[fewer]] = value
+            roots += root
+            fewer += 1
+
+
+class Company(NamedTuple):
+    """The other arms as an arm sees them while it is played, up to `kink` pulls.
+
+    With T pulls it counts ``whole + roots / sqrt(T)`` arms. At `kink` it catches up with another.
+    """
+
+    whole: float
+    roots: float
+    kink: float
+
+
+@kernel_part
+def any_company(pulls: Floats, i: int, T: float) -> Company:
+    """Return all arms."""
+    return Company(float(pulls.size), 0.0, math.inf)
+
+
+@kernel_part
+def effective_company(pulls: Floats, i: int, T: float) -> Company:
+    """Return the effective arms of arm i from T pulls on."""
+    whole, roots, kink = 1.0, 0.0, math.inf
+    for j in range(pulls.size):
+        if j != i:
+            if pulls[j] <= T:
+                roots += math.sqrt(pulls[j])
+            else:
+                whole += 1.0
+                kink = min(kink, pulls[j])
+    return Company(whole, roots, kink)
+
+
 def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
     """Return the index of arm i in round t."""
     T = stats.pulls[i]
-    n, K = float(game.horizon), float(game.means.size)
+    n, K = float(game.horizon), counted_arms(stats.pulls, i, T)
     return index(stats.sums[i] / T, 0.0, T, t, n, K, game.sigma, values)
 
 
@@ -285,10 +381,19 @@ def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: fl
     """Return the same for a policy that takes the variance; one function for both is slower."""
     T = stats.pulls[i]
     n, K = float(game.horizon), float(game.means.size)
-    return index(stats.sums[i] / T, stats.squares[i] / T, T, t, n, K, game.sigma, values)
+    variance = variance_of(stats.sums[i], T, stats.squares[i])
+    return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
 
 
-# Three ways to state an index policy, in one form; they fill the slot `index`.
+# A budget for the divergence of Gaussian rewards is a bonus.
+
+
+def bonus_of_budget(pulls: float, t: float, n: float, K: float, *values: Any) -> float:
+    """Return the bonus in units of sigma."""
+    return sqrt(2.0 * rule(pulls, t, n, K, *values) / pulls)
+
+
+# Four ways to state an index policy, in one form; they fill the slot `index`.
 
 
 def index_of_bonus(
@@ -302,7 +407,21 @@ def index_of_bonus(
     values: Any,
 ) -> float:
     """Return the mean plus the policy's bonus."""
-    return mean + sigma * rule(pulls, t, n, K, *values)
+    return mean + sigma * bonus(pulls, t, n, K, *values)
+
+
+def index_of_budget(
+    mean: float,
+    variance: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return the largest mean that the budget allows rewards of 0 and 1 to have."""
+    return kl_upper(mean, rule(pulls, t, n, K, *values) / pulls)
 
 
 def index_of_mean(
@@ -333,6 +452,98 @@ def index_of_variance(
     return rule(mean, variance, pulls, t, n, K, sigma, *values)
 
 
+# Whether an index is surely below a level, where that is cheaper to tell than the index; they fill
+# `falls_short`. An index within rounding of the level is not: it must be computed to be ranked.
+
+
+def falls_short_of_budget(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Tell so without inverting the divergence."""
+    budget = rule(pulls, t, n, K, *values)
+    return mean < level < 1.0 and pulls * bernoulli_kl(mean, level) > budget + 1e-9 * (1.0 + budget)
+
+
+def never_falls_short(
+    level: float,
+    mean: float,
+    pulls: float,
+    t: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> bool:
+    """Leave it to the index."""
+    return False
+
+
+# How far an arm's mean may lie below a level that its index reaches; they fill `allowance`.
+
+
+def allowance_of_bonus(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return the bonus: the level does not matter."""
+    return sigma * bonus(pulls, t, n, K, *values)
+
+
+def allowance_of_budget(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return how far the budget allows rewards of 0 and 1 to lie below their mean `level`."""
+    return level - kl_lower(level, rule(pulls, t, n, K, *values) / pulls)
+
+
+def chord_start_of_budget(
+    level: float,
+    pulls: float,
+    t: float,
+    reach: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return an allowance from which a chord to that after `reach` more pulls is safe.
+
+    ``T * kl(S / T, level)`` is convex in (S, T), so while the budget is concave the border is
+    convex, and the allowance itself will do. A convex budget lies above the line through its values
+    at `reach` and twice that; with this line as a budget the border is convex, and higher.
+    """
+    now, then = rule(pulls, t, n, K, *values), rule(pulls + reach, t + reach, n, K, *values)
+    last = rule(pulls + 2.0 * reach, t + 2.0 * reach, n, K, *values)
+    return level - kl_lower(level, max(0.0, min(now, 2.0 * then - last)) / pulls)
+
+
+def no_chord_start(
+    level: float,
+    pulls: float,
+    t: float,
+    reach: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Stand in for `chord_start` where it is not called."""
+    return math.nan
+
+
+def allowance_of_index(
+    level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return what follows from the lowest mean that the policy declares."""
+    return level - lowest_mean(level, pulls, t, n, K, sigma, *values)
+
+
 @functools.cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
@@ -341,9 +552,50 @@ def first_rounds(rewards: Rewards) -> Callable[..., int]:
 
 def index_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the index of a policy as a function of an arm's mean, variance and pulls."""
+    if family.has_bonus:
+        return specialise(index_of_bonus, {"bonus": bonus_of(family)}, inline=True)
     template = index_of_variance if family.takes_variance else index_of_mean
-    template = index_of_bonus if family.has_bonus else template
+    template = index_of_budget if family.reading == "bernoulli budget" else template
     return specialise(template, {"rule": rule_of(family)}, inline=True)
+
+
+def bonus_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the bonus of a policy that has one, in units of sigma."""
+    if family.reading == "plain":
+        return rule_of(family)
+    return specialise(bonus_of_budget, {"rule": rule_of(family)}, part=True)
+
+
+def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
+    """Return a test whether an index is surely below a level."""
+    if family.reading != "bernoulli budget":
+        return specialise(never_falls_short, {}, inline=True)
+    return specialise(falls_short_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def chord_start_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return where chords above the border of a budget start."""
+    if family.reading != "bernoulli budget":
+        return specialise(no_chord_start, {}, inline=True)
+    return specialise(chord_start_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def allowance_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return how far an arm's mean may lie below a level that its index reaches."""
+    if family.has_bonus:
+        return specialise(allowance_of_bonus, {"bonus": bonus_of(family)}, inline=True)
+    if family.lowest_mean is not None:
+        slots = {"lowest_mean": family.code.compiled["lowest_mean"]}
+        return specialise(allowance_of_index, slots, inline=True)
+    assert family.reading == "bernoulli budget", family.reading
+    return specialise(allowance_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
+    """Return how the other arms matter to a policy's formula, as slots of kernels."""
+    if family.takes_effective_arms:
+        return {"counted_arms": effective_arms, "company_of_leader": effective_company}
+    return {"counted_arms": all_arms, "company_of_leader": any_company}
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
@@ -373,7 +625,9 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     return rule  # type: ignore[no-any-return]
 
 
-def skip_obstacle(policy: Policy, problem: Problem, horizon: int, able: bool) -> str | None:
+def skip_obstacle(
+    policy: Policy, problem: Problem, horizon: int, able: bool, whole: bool = False
+) -> str | None:
     """Return why an engine cannot skip ahead, or None when it may.
 
     Engines for different rewards say the same, so that users read it once.
@@ -382,9 +636,11 @@ def skip_obstacle(policy: Policy, problem: Problem, horizon: int, able: bool) ->
     ----------
     able : bool
         Whether the engine can skip rewards of this kind.
+    whole : bool
+        Whether the engine can skip with an index that is not the mean plus a bonus.
     """
     kind = policy.family.kind
-    if not policy.family.has_bonus and kind == "index":
+    if kind == "index" and not policy.family.has_bonus and not whole:
         return "skip-ahead needs an index that is the mean plus a bonus"
     if policy.family.unplayed_index is None:
         return "it does not declare how the index of an unplayed arm changes (unplayed_index=)"

@@ -43,7 +43,8 @@ A tournament tree holds a ceiling for every arm's index: its root is the largest
 takes log2(K) comparisons. Where the index of an unplayed arm never rises, an old index is a ceiling
 (`play_nonincreasing`); J is the largest ceiling of the other arms, and when the leader falls below
 it, the arm that owns it is evaluated again. Where it may rise, the ceilings are the indices at the
-end of a time window (`play_nondecreasing`).
+end of a time window (`play_nondecreasing`). Where it depends on the other arms' pulls, it falls as
+these are played: ceilings remain ceilings, since the effective arms of an arm that waits only grow.
 
 Shifting all means does not change the order of the indices, so kernels put the best arm's mean at 0
 and sum the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.
@@ -58,18 +59,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compile import kernel_part, rare_part, specialise
-from .._types import Flags, Floats, Words
+from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
+    Company,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
+    bonus_of,
+    company_of,
+    effective_arms_of_all,
+    falls_short_of,
     finish_run,
     first_rounds,
     mark_failed,
@@ -80,13 +86,17 @@ from .base import (
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
-    rule_of,
     skip_obstacle,
     start_run,
 )
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations.
 bonus: Callable[..., float]
+falls_short: Callable[..., bool]  # whether an index is surely below a level
+ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
+counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
+company_of_leader: Callable[[Floats, int, float], Company]
+in_company: bool  # it takes the effective arms
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -148,6 +158,11 @@ def endpoint_given_no_hit(
     return noise
 
 
+def seen(company: Company, T: float) -> float:
+    """Return how many arms the formula is told of with T pulls."""
+    return company.whole + company.roots / sqrt(T) if in_company else company.whole
+
+
 class Lead(NamedTuple):
     """The state of the leader after t rounds.
 
@@ -165,6 +180,8 @@ class Lead(NamedTuple):
 def play_leader(
     values: Any,
     game: Game,
+    pulls: Floats,
+    leader: int,
     edge: float,
     trend: float,
     scale: float,
@@ -180,6 +197,8 @@ def play_leader(
 
     Parameters
     ----------
+    pulls, leader
+        Of all arms; the leader's own entry is not read.
     edge
         Pulls up to which `concave` holds.
     trend, scale
@@ -187,20 +206,27 @@ def play_leader(
     lag
         How far its mean lies below J.
     """
-    n, K, sigma = float(game.horizon), float(game.means.size), game.sigma
+    n, sigma = float(game.horizon), game.sigma
     t, T, noise, near, height = lead
+    company = company_of_leader(pulls, leader, T)
     while t < last:
         # A line over as many pulls as the arm already has stays close to the border.
         reach = min(last - t, T + LEAP)
+        if in_company:
+            if company.kink <= T:
+                company = company_of_leader(pulls, leader, T)
+            reach = min(reach, company.kink - T)
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
+            K = seen(company, T + reach)
             far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
             drift = ((T + reach) * far - T * near) / reach - lag
         else:
             # The line is T * (near - far) above the border here, about half of reach * near.
             reach = min(reach, max(1.0, np.floor(height / near)))
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
+            K = seen(company, T + reach)
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
@@ -234,7 +260,7 @@ def play_leader(
         if concave and height > 0.0:
             near = far
         else:
-            near = sigma * bonus(T, t + 1.0, n, K, *values)
+            near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
             height = noise + T * (near - lag)
             if not height > 0.0:
                 break
@@ -339,7 +365,8 @@ def play_nonincreasing(
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
                     break
-                near = sigma * bonus(T, t + 1.0, n, K, *values)
+                company = counted_arms(stats.pulls, leader, T)
+                near = sigma * bonus(T, t + 1.0, n, company, *values)
                 index = noise / T - gap + near
                 if not index < rival:
                     break
@@ -353,8 +380,9 @@ def play_nonincreasing(
                 last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
-                    values, game, edge, trend, scale, rival + gap, lead, last, rewards
-                )
+                    values, game, stats.pulls, leader, edge, trend, scale, rival + gap, lead, last,
+                    rewards,
+                )  # fmt: skip
                 index = noise / T - gap + near
             marked = rounds_to_mark(leader == tilted, mark[0], T) == 0.0
             # the leader plays the rest, unless it has met a mark and its mean may change
@@ -374,20 +402,25 @@ def play_nonincreasing(
         finish_run(game, stats, outcome, run)
 
 
-@kernel_part
-def shifted_mean(mean: float, gap: float) -> float:
-    """Return the mean of an arm's noise, shifted so that the best arm's expected reward is 0."""
-    return mean - gap
+def shifted_index(
+    total: float, pulls: float, gap: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return an arm's index, shifted so that the best arm's expected reward is 0."""
+    return total / pulls - gap + sigma * bonus(pulls, t, n, K, *values)
 
 
-def write_indices(values: Any, game: Game, stats: Stats, t: float, tree: Floats) -> None:
+def write_indices(
+    values: Any, game: Game, stats: Stats, order: Counts, t: float, tree: Floats
+) -> None:
     """Write all arms' indices in round t into the leaves of the tree."""
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
-    n, K, sigma = float(game.horizon), float(arms), game.sigma
+    n, sigma = float(game.horizon), game.sigma
+    if in_company:
+        effective_arms_of_all(pulls, order, tree[arms:])
     for i in range(arms):
-        near = sigma * bonus(pulls[i], t, n, K, *values)
-        tree[arms + i] = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
+        company = tree[arms + i] if in_company else float(arms)
+        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
 
 
 def best_challenger(
@@ -401,11 +434,12 @@ def best_challenger(
     -------
     best, top, second, seen
         The arm with the largest index, that index, the second largest, and how many arms were
-        evaluated. If an index is nan, so is `top`.
+        evaluated. If an index is nan, so is `top`. Where an index below `level` need not be
+        computed (`falls_short`), it counts as -inf.
     """
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
-    n, K, sigma = float(game.horizon), float(arms), game.sigma
+    n, sigma = float(game.horizon), game.sigma
     best, top, second, seen = -1, -inf, -inf, 0
     node = 1
     while True:
@@ -417,15 +451,18 @@ def best_challenger(
                 continue
             i = node - arms
             if i != leader:
-                near = sigma * bonus(pulls[i], t, n, K, *values)
-                index = shifted_mean(sums[i] / pulls[i], gaps[i]) + near
-                seen += 1
-                if index > top:
-                    best, top, second = i, index, top
-                elif index > second:
-                    second = index
-                elif index != index:
-                    return i, index, index, seen
+                company, mean = counted_arms(pulls, i, pulls[i]), sums[i] / pulls[i]
+                if not falls_short(
+                    max(level, second), mean, pulls[i], t, n, company, sigma, values
+                ):
+                    index = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
+                    seen += 1
+                    if index > top:
+                        best, top, second = i, index, top
+                    elif index > second:
+                        second = index
+                    elif index != index:
+                        return i, index, index, seen
         # Up from the lower child of a pair, then over from a higher one to its sibling.
         while node > 1 and (tree[node | 1] > tree[node & -2]) != (node & 1 == 1):
             node >>= 1
@@ -439,6 +476,7 @@ def scan_rounds(
     values: Any,
     game: Game,
     stats: Stats,
+    order: Counts,
     tree: Floats,
     t: float,
     until: float,
@@ -460,7 +498,7 @@ def scan_rounds(
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
     turns = 0
     while t < until:
-        write_indices(values, game, stats, t + 1.0, tree)
+        write_indices(values, game, stats, order, t + 1.0, tree)
         best, top = -1, -inf
         for i in range(arms):
             if tree[arms + i] > top:
@@ -501,7 +539,7 @@ def play_nondecreasing(
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree = new_stats(arms), np.empty(2 * arms)
+    stats, tree, order = new_stats(arms), np.empty(2 * arms), np.arange(arms)
     rewards = np.empty(4, np.uint64)
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
@@ -519,18 +557,19 @@ def play_nondecreasing(
             if plain:
                 until = min(end, t + patience)
                 t, leader, turns, done = scan_rounds(
-                    values, game, stats, tree, t, until, leader, done, rewards, outcome, run
+                    values, game, stats, order, tree, t, until, leader, done, rewards, outcome, run
                 )
                 plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
-            write_indices(values, game, stats, until, tree)
+            write_indices(values, game, stats, order, until, tree)
             for i in range(arms, 2 * arms):
                 tree[i] = tree[i] if tree[i] == tree[i] else inf
             raise_tree(tree)
             T, noise = stats.pulls[leader], stats.sums[leader]
             gap, scale = gaps[leader], scales[leader]
-            near = sigma * bonus(T, t + 1.0, n, K, *values)
+            company = counted_arms(stats.pulls, leader, T)
+            near = sigma * bonus(T, t + 1.0, n, company, *values)
             turns, looks, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
@@ -555,8 +594,9 @@ def play_nondecreasing(
                         stats.sums[leader], stats.pulls[leader] = noise, T
                         if checkpoints[done] <= t:
                             done = record(game, stats, leader, t, done, outcome, run)
-                        ceiling = noise / T - gap + sigma * bonus(T, until, n, K, *values)
-                        replace(tree, leader, ceiling)
+                        company = counted_arms(stats.pulls, leader, T)
+                        near = sigma * bonus(T, until, n, company, *values)
+                        replace(tree, leader, noise / T - gap + near)
                         top, index = max(second, index), top
                         leader = challenger
                         T, noise = stats.pulls[leader], stats.sums[leader]
@@ -586,15 +626,16 @@ def play_nondecreasing(
                     last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                     lead = Lead(t, T, noise, near, T * (index - rival))
                     t, T, noise, near, _ = play_leader(
-                        values, game, edge, drawn[leader], scale, rival + gap, lead, last,
-                        rewards,
+                        values, game, stats.pulls, leader, edge, drawn[leader], scale, rival + gap,
+                        lead, last, rewards,
                     )  # fmt: skip
                 else:
                     noise += drawn[leader] + scale * normal(rewards)
                     T += 1.0
                     t += 1.0
                     if t < until:
-                        near = sigma * bonus(T, t + 1.0, n, K, *values)
+                        company = counted_arms(stats.pulls, leader, T)
+                        near = sigma * bonus(T, t + 1.0, n, company, *values)
                 stats.sums[leader], stats.pulls[leader] = noise, T
                 if leader == tilted and mark[0] == T:
                     pass_mark(game, stats, outcome, run)
@@ -626,16 +667,21 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel for how the index of an unplayed arm changes."""
     functions = {
-        "bonus": rule_of(family),
+        "bonus": bonus_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_constant": family.stands_still,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "play_each_once": first_rounds(rewards),
+        "in_company": family.takes_effective_arms,
+        **company_of(family),
     }
+    functions["seen"] = specialise(seen, functions, inline=True)
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
+    functions["ranked_index"] = specialise(shifted_index, functions, inline=True)
+    functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["write_indices"] = specialise(write_indices, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)

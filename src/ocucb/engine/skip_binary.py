@@ -45,9 +45,15 @@ What else could skip
 The argument needs a smallest reward, and sums that can be drawn at once. Gaussian rewards have no
 smallest; sums of uniform rewards have no simple law, and a normal approximation would not be exact.
 
-A policy that states its whole index (KL-UCB would) needs a declaration that it rises with the mean.
-The largest s after which it is still above J could then be found by bisection in `play_leader`, the
-only place that knows of a bonus; elections use `index`, which takes any form.
+Other indices
+-------------
+An index that is not the mean plus a bonus works alike if it rises with the mean: in place of the
+bonus stands its *allowance* at J, how far the mean may lie below J before the index does. For
+KL-UCB and its kin, whose index is the largest q with T * kl(mean, q) <= budget, it follows from
+inverting kl in its first argument. T * kl(S / T, J) is convex in (S, T), so where the budget is
+concave the border is convex again, and where it is convex a slightly higher one is (`chord_start`).
+Most looks at other arms only ask whether an index is below a level, which takes no inversion at all
+(`falls_short`).
 """
 
 from __future__ import annotations
@@ -71,6 +77,10 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    allowance_of,
+    chord_start_of,
+    company_of,
+    falls_short_of,
     finish_run,
     first_rounds,
     index_of,
@@ -81,15 +91,16 @@ from .base import (
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
-    rule_of,
     skip_obstacle,
     start_run,
 )
 from .skip import best_challenger, highest, highest_other, is_finite, raise_tree, record, replace
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
-bonus: Callable[..., float]
 index: Callable[..., float]
+allowance: Callable[..., float]  # how far a mean may lie below a level that its index reaches
+chord_start: Callable[..., float]  # an allowance from which a chord is safe, for a budget
+has_bonus: bool  # that is a bonus: the index is the mean plus it
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -105,6 +116,7 @@ REACH = 0.25  # length of a line, as a share of the leader's pulls
 STRETCH = 0.8  # coins to look at, in units of those that would be safe if the mean share failed
 COST_ROUND, COST_ARM = 20.0, 2.5  # nanoseconds of a round of the plain loop, and of each arm in it
 COST_SWITCH, COST_INDEX = 60.0, 35.0  # of a change of leader, of an index
+COST_INVERSION = 60.0  # of an index that is no sum of mean and bonus
 
 
 class Facts(NamedTuple):
@@ -176,19 +188,28 @@ def play_leader(
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
-    near = sigma * bonus(T, t + 1.0, n, K, *values)
-    top = total / T + near
+    near = allowance(rival, T, t + 1.0, n, K, sigma, values) if has_bonus else 0.0
+    top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
         reach = min(last - t, 1.0 + np.floor(REACH * T))
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
-            far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
-            height = T * (top - rival)
+            far = allowance(rival, T + reach, t + reach + 1.0, n, K, sigma, values)
+            if has_bonus:
+                height = T * (top - rival)
+            else:
+                near = chord_start(rival, T, t + 1.0, reach, n, K, sigma, values)
+                height = total - T * (rival - near)
             fall = rival - ((T + reach) * far - T * near) / reach
         else:
+            if not has_bonus:
+                # The line is T * (near - far) above the border here, about half of reach * near.
+                near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+                height = total - T * (rival - near)
+                reach = min(reach, max(1.0, np.floor(height / near))) if near > 0.0 else 1.0
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
-            far = sigma * bonus(T + reach, worst, n, K, *values)
+            far = allowance(rival, T + reach, worst, n, K, sigma, values)
             fall = rival - far
             height = total - T * fall
         # The margin exceeds any rounding: the leader stays strictly above.
@@ -220,8 +241,13 @@ def play_leader(
                 break
         T += reach - left
         t += reach - left
-        near = far if concave and left == 0.0 else sigma * bonus(T, t + 1.0, n, K, *values)
-        top = total / T + near
+        if has_bonus:
+            near = far
+            if not (concave and left == 0.0):
+                near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+            top = total / T + near
+        else:
+            top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     return Lead(t, T, total, top)
 
 
@@ -301,10 +327,11 @@ def play_nonincreasing(
         finish_run(game, stats, outcome, run)
 
 
-@kernel_part
-def shifted_mean(mean: float, gap: float) -> float:
-    """Return the mean of an arm, not shifted, where `skip` shifts it."""
-    return mean
+def plain_index(
+    total: float, pulls: float, gap: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return an arm's index, where `skip` shifts it."""
+    return index(total / pulls, 0.0, pulls, t, n, K, sigma, values)
 
 
 def scan_rounds(
@@ -365,7 +392,9 @@ def play_nondecreasing(
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
     facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
-    price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
+    per_arm = COST_ARM if has_bonus else COST_INVERSION
+    switch = COST_SWITCH if has_bonus else 4.0 * COST_INVERSION
+    price, fill = COST_ROUND + per_arm * K, 2.0 * per_arm * K
     stats, tree, now = new_stats(arms), np.empty(2 * arms), np.empty(arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
@@ -388,7 +417,7 @@ def play_nondecreasing(
                 t, leader, turns, done = scan_rounds(
                     values, game, stats, now, t, until, leader, done, rewards, choices, outcome, run
                 )
-                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+                plain = turns * (switch + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             for i in range(arms):
@@ -405,7 +434,7 @@ def play_nondecreasing(
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
                 turns += 1
-                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
+                cost = turns * switch + looks * COST_INDEX + fill
                 if not top > rival:
                     challenger, best, second, seen = best_challenger(
                         values, game, stats, tree, top, leader, t + 1.0
@@ -430,6 +459,8 @@ def play_nondecreasing(
                 if not top > rival:
                     # The best of these is at `best` now. Find a time until which no arm exceeds a
                     # level halfway up to the leader.
+                    if best == -inf:  # surely below the leader: a guess
+                        best = top - (rival - top)
                     level = 0.5 * (best + top)
                     share = (level - best) / (rival - best) if rival > best else 0.0
                     span = np.floor(share * (until - t - 1.0))
@@ -470,7 +501,11 @@ def play_nondecreasing(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    return skip_obstacle(policy, problem, horizon, problem.rewards.binary)
+    family = policy.family
+    if problem.rewards.binary and family.takes_effective_arms:
+        return "skip-ahead for rewards of 0 and 1 needs an index without other arms' pulls"
+    whole = family.reading == "bernoulli budget" or family.lowest_mean is not None
+    return skip_obstacle(policy, problem, horizon, problem.rewards.binary, whole)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
@@ -488,11 +523,13 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel for how the index of an unplayed arm changes."""
     functions: dict[str, Any] = {
-        "bonus": rule_of(family),
+        "allowance": allowance_of(family),
+        "chord_start": chord_start_of(family),
         "index": index_of(family),
+        "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_constant": family.stands_still,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
@@ -501,8 +538,10 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    slots = {"bonus": functions["bonus"], "shifted_mean": shifted_mean}
-    functions["best_challenger"] = specialise(best_challenger, slots, part=True)
+    functions |= company_of(family)
+    functions["ranked_index"] = specialise(plain_index, functions, inline=True)
+    functions["falls_short"] = falls_short_of(family)
+    functions["best_challenger"] = specialise(best_challenger, functions, part=True)
     functions["scan_rounds"] = specialise(scan_rounds, functions, part=True)
     return play_nondecreasing, functions
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._compile import specialise
-from .._types import Flags, Floats, Words
+from .._compile import kernel_part, specialise
+from .._types import Counts, Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..random import CHOICES, largest, normal, pick, start_stream
@@ -26,6 +26,9 @@ from .base import (
     Stats,
     arm_index,
     arm_index_with_variance,
+    bonus_of,
+    company_of,
+    effective_arms_of_all,
     finish_run,
     first_rounds,
     index_of,
@@ -45,15 +48,37 @@ from .base import (
 
 LOOKAHEAD = 1.0 / 64.0  # length of a leap, as a share of the leader's pulls
 LONGEST = float(1 << 26)  # cap on those pulls, so that a leap ends soon
+SHORTEST = 4.0  # rounds of a window
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
 bonus: Callable[..., float]
+counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
 deviation: Callable[..., float]
 choose: Callable[..., int]
 memory_size: Callable[[int], int]
+index: Callable[..., float]
 leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
 draw: Callable[[float, float, Words], float]
+
+
+def evaluate_all(
+    values: Any, game: Game, stats: Stats, order: Counts, t: float, indices: Floats
+) -> None:
+    """Write all arms' indices in round t."""
+    for i in range(indices.size):
+        indices[i] = arm_index(values, game, stats, i, t)
+
+
+def evaluate_all_in_company(
+    values: Any, game: Game, stats: Stats, order: Counts, t: float, indices: Floats
+) -> None:
+    """Write the same for a policy that takes the effective arms, which are found together."""
+    n, sigma = float(game.horizon), game.sigma
+    effective_arms_of_all(stats.pulls, order, indices)
+    for i in range(indices.size):
+        T = stats.pulls[i]
+        indices[i] = index(stats.sums[i] / T, 0.0, T, t, n, indices[i], sigma, values)
 
 
 def play_index(
@@ -61,7 +86,7 @@ def play_index(
 ) -> None:
     """Evaluate every arm in every round."""
     arms = game.means.size
-    stats, indices = new_stats(arms), np.empty(arms)
+    stats, indices, order = new_stats(arms), np.empty(arms), np.arange(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
@@ -75,8 +100,7 @@ def play_index(
             t += 1
             if stop[0]:
                 return
-            for i in range(arms):
-                indices[i] = arm_index(values, game, stats, i, float(t))
+            evaluate_all(values, game, stats, order, float(t), indices)
             best = largest(indices, choices)
             if best < 0:
                 mark_failed(outcome, run)
@@ -88,6 +112,86 @@ def play_index(
                 outcome.regret[run, done] = pseudo_regret(game, stats)
                 done += 1
         finish_run(game, stats, outcome, run)
+
+
+def play_index_in_windows(
+    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+) -> None:
+    """Evaluate other arms only at the ends of windows, and where the leader may have lost the lead.
+
+    For policies where the index of an unplayed arm never falls: at the end of a window it is a
+    ceiling for all of it. It plays what `play_index` plays.
+    """
+    arms = game.means.size
+    n = float(game.horizon)
+    stats, indices, order = new_stats(arms), np.empty(arms), np.arange(arms)
+    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
+    drawn, mark, tilted = game.drawn, game.mark, game.tilted
+    for run in range(outcome.regret.shape[0]):
+        if stop[0]:
+            return
+        start_run(game, key, first + run, rewards)
+        start_stream(choices, key, first + run, CHOICES)
+        done = play_each_once(game, rewards, stats, outcome, run)
+        t = float(arms)  # rounds played
+        leader, rival = arms - 1, np.inf
+        opened, until, width, rest = 0.0, 0.0, SHORTEST, 0.0
+        while done < game.checkpoints.size:
+            if stop[0]:
+                return
+            total, T = stats.sums[leader], stats.pulls[leader]
+            started = t
+            if leaps and t < until:
+                # As in `play_index_lazily`, but here the bonus rises with t.
+                last = min(until, float(game.checkpoints[done]))
+                last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
+                last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
+                far = T + last - t - 1.0
+                company = counted_arms(stats.pulls, leader, far)
+                least = game.sigma * bonus(far, t + 1.0, n, company, *values)
+                level = rival - least + 1e-12 * (abs(rival) + least)
+                mean, scale = drawn[leader], game.scales[leader]
+                while t < last and total > level * T:
+                    total += draw(mean, scale, rewards)
+                    T += 1.0
+                    t += 1.0
+                stats.sums[leader], stats.pulls[leader] = total, T
+            if t == started:
+                best = leader
+                if t == until or not arm_index(values, game, stats, leader, t + 1.0) > rival:
+                    if until > 0.0:
+                        lasted = t - opened
+                        width = 2.0 * width if t == until else max(SHORTEST, lasted)
+                        rest = t if lasted > SHORTEST else t + 8.0
+                    evaluate_all(values, game, stats, order, t + 1.0, indices)
+                    best = largest(indices, choices)
+                    if best < 0:
+                        mark_failed(outcome, run)
+                        break
+                    until, rival = 0.0, np.inf
+                    if best == leader and t >= rest:
+                        opened, until = t, min(n, t + 1.0 + width)
+                        evaluate_all(values, game, stats, order, until, indices)
+                        rival = largest_other(indices, best)
+                leader = best
+                observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
+                t += 1.0
+            if leader == tilted and stats.pulls[leader] == mark[0]:
+                pass_mark(game, stats, outcome, run)
+            if t == game.checkpoints[done]:
+                outcome.regret[run, done] = pseudo_regret(game, stats)
+                done += 1
+        finish_run(game, stats, outcome, run)
+
+
+@kernel_part
+def largest_other(indices: Floats, arm: int) -> float:
+    """Return the largest index of all arms but one; nan if one of them is nan."""
+    top = -np.inf
+    for i in range(indices.size):
+        if i != arm and not indices[i] <= top:
+            top = indices[i]
+    return top
 
 
 def select_arm(
@@ -139,7 +243,7 @@ def play_index_lazily(
     For policies where the index of an unplayed arm never rises; it plays what `play_index` plays.
     """
     arms = game.means.size
-    n, K = float(game.horizon), float(arms)
+    n = float(game.horizon)
     stats, ceiling = new_stats(arms), np.empty(arms)
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
@@ -149,7 +253,7 @@ def play_index_lazily(
         start_run(game, key, first + run, rewards)
         start_stream(choices, key, first + run, CHOICES)
         done = play_each_once(game, rewards, stats, outcome, run)
-        t = K  # rounds played
+        t = float(arms)  # rounds played
         for i in range(arms):
             ceiling[i] = np.inf
             if t < n:
@@ -170,7 +274,9 @@ def play_index_lazily(
                     # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
                     last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
-                    least = game.sigma * bonus(T + last - t - 1.0, last, n, K, *values)
+                    far = T + last - t - 1.0
+                    company = counted_arms(stats.pulls, leader, far)
+                    least = game.sigma * bonus(far, last, n, company, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
                         total += draw(mean, scale, rewards)
@@ -295,9 +401,10 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nominal nanoseconds per run."""
+    inverted = policy.family.reading == "bernoulli budget"
     if policy.family.is_lazy:
-        return 10.0 * horizon + 50.0 * problem.arms
-    return (20.0 + 6.0 * problem.arms) * horizon
+        return (40.0 if inverted else 10.0) * horizon + 50.0 * problem.arms
+    return (20.0 + (60.0 if inverted else 6.0) * problem.arms) * horizon
 
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
@@ -309,17 +416,26 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_choices, functions
     if family.kind == "sampling":
         functions["deviation"] = rule_of(family)
-        functions["unplayed_constant"] = family.unplayed_index == "constant"
+        functions["unplayed_constant"] = family.stands_still
         return play_samples, functions
     assert family.kind == "index", family.kind
     template = arm_index_with_variance if family.takes_variance else arm_index
-    functions["arm_index"] = specialise(template, {"index": index_of(family)}, inline=True)
+    functions |= company_of(family)
+    slots = {"index": index_of(family), **company_of(family)}
+    functions["arm_index"] = specialise(template, slots, inline=True)
     if family.takes_variance:
         functions["new_stats"] = new_stats_with_squares
     if not family.is_lazy:
-        return play_index, functions
-    functions["leaps"] = family.concave
-    functions["bonus"] = rule_of(family) if family.concave else no_bonus
+        way = evaluate_all_in_company if family.takes_effective_arms else evaluate_all
+        slots = {"index": index_of(family), "arm_index": functions["arm_index"]}
+        functions["evaluate_all"] = specialise(way, slots, part=True)
+        if family.unplayed_index is None:
+            return play_index, functions
+        functions["leaps"] = family.has_bonus
+        functions["bonus"] = bonus_of(family) if family.has_bonus else no_bonus
+        return play_index_in_windows, functions
+    functions["leaps"] = family.concave and family.has_bonus
+    functions["bonus"] = bonus_of(family) if functions["leaps"] else no_bonus
     functions["select_arm"] = specialise(select_arm, functions, part=True)
     return play_index_lazily, functions
 

@@ -23,7 +23,14 @@ from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._declarations import check_declarations
 from ..random import CHOICES, start_stream, stream_key, to_seed
-from .decision import State, compile_kernels, copy_state, new_arms, new_state
+from .decision import (
+    State,
+    compile_kernels,
+    copy_state,
+    new_arms,
+    new_state,
+    seen_by_choice,
+)
 from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
 from .summary import Summary, summarize
@@ -85,7 +92,9 @@ class Bandit:
 
     __slots__ = (
         "_ask",
+        "_binary",
         "_bounds",
+        "_form",
         "_high",
         "_lock",
         "_low",
@@ -124,13 +133,13 @@ class Bandit:
         self._bounds, self._sigma = _scale(bounds, sigma)
         self._minimize, self._strict = bool(minimize), bool(strict)
         self._low, self._high = self.bounds or (-_LARGEST_REWARD, _LARGEST_REWARD)
-        self._zero = 0.0  # when minimizing, a loss x is kept as the reward zero - x
-        if self.policy.family.binary:
-            if self.bounds != (0.0, 1.0):
-                raise ValueError(
-                    f"{self.policy.label} needs rewards of 0 and 1: pass bounds=(0, 1)."
-                )
-            self._zero = 1.0
+        unit = self.bounds == (0.0, 1.0)
+        self._form = self.policy.on(unit)
+        self._binary = self._form.family.binary
+        if self._binary and not unit:
+            raise ValueError(f"{self.policy.label} needs rewards of 0 and 1: pass bounds=(0, 1).")
+        # When minimizing, a loss x is kept as the reward zero - x.
+        self._zero = 1.0 if self._binary or self._form != self.policy else 0.0
         self._seed = to_seed(rng)
         stream = np.empty(4, dtype=np.uint64)
         start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
@@ -139,14 +148,14 @@ class Bandit:
         self._names = names
         self._positions = Positions(names)
         values = self.policy.arguments(horizon)
-        self._ask, self._tell, self._rebuild = compile_kernels(self.policy, values)
+        self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
         self._set_state(self._new_state(values, horizon, new_arms(len(names)), 0, stream))
 
     def _new_state(
         self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
     ) -> State:
-        check_declarations(self.policy, horizon, int(arms["active"].sum()))
-        state = new_state(self.policy.family, values, horizon, self.sigma, arms, rounds, stream)
+        check_declarations(self._form, horizon, int(arms["active"].sum()))
+        state = new_state(self._form.family, values, horizon, self.sigma, arms, rounds, stream)
         self._rebuild(state)
         return state
 
@@ -300,6 +309,38 @@ class Bandit:
         state.stream[:], state.memory[:] = stream, memory
         self._rebuild(state)
 
+    def probabilities(self) -> dict[Arm, float]:
+        """Return the probability with which each active arm is the next that `ask` returns.
+
+        For randomised policies that state it, such as Maillard sampling: what a log of decisions
+        needs for off-policy evaluation. Nothing changes.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "maillard", horizon=1000, sigma=1, rng=1)
+        >>> bandit.tell(["red", "green"], [2.0, 0.0])
+        >>> {arm: round(chance, 4) for arm, chance in bandit.probabilities().items()}
+        {'red': 0.8808, 'green': 0.1192}
+        """
+        with self._lock:
+            state = self._state
+            active = state.arms["active"]
+            arms = state.arms[active]
+            names = [self._names[i] for i in np.flatnonzero(active)]
+            if self._form.family.probabilities is None:
+                raise TypeError(f"{self.policy.label} does not state probabilities.")
+            pulls, sums = seen_by_choice(arms, self._form.family.binary)
+            chances = np.zeros(pulls.size)
+            if (pulls == 0.0).any():  # these come first, in order
+                chances[int(np.flatnonzero(pulls == 0.0)[0])] = 1.0
+            else:
+                t = min(self.rounds + 1, self.horizon)
+                chances = self._form.probabilities(
+                    t, self.horizon, pulls, sums, self.sigma, state.memory
+                )
+            return dict(zip(names, chances.tolist(), strict=True))
+
     @overload
     def tell(self, arm: Arm, reward: float) -> None: ...
     @overload
@@ -393,10 +434,10 @@ class Bandit:
             place = f"reward {reward!r} lies outside the bounds {self._low:g} and {self._high:g}"
             if self._strict:
                 raise ValueError(f"{place}.")
-            if self._zero == 0.0 and not self._warned_of_bounds:
+            if not self._binary and not self._warned_of_bounds:
                 warnings.warn(f"{place}; such rewards are taken as they are.", stacklevel=3)
                 self._warned_of_bounds = True
-        if self._zero == 1.0 and reward not in (0.0, 1.0):
+        if self._binary and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
         gain: float = self._zero - reward if self._minimize else reward
         return gain
@@ -424,7 +465,7 @@ class Bandit:
                     f"the new horizon must be above the present one, {self.horizon}, got {horizon}."
                 )
             values = self.policy.arguments(horizon)
-            self._ask, self._tell, self._rebuild = compile_kernels(self.policy, values)
+            self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
             arms, stream = self._state.arms, self._state.stream
             self._set_state(self._new_state(values, horizon, arms, self.rounds, stream))
             self._warned_of_horizon = False
@@ -628,7 +669,7 @@ class Bandit:
         totals = _array(sums, "sums", np.float64, size)
         if not (np.abs(totals) <= _LARGEST_REWARD * counts).all():
             raise ValueError("sums must be finite, and 0 where there are no pulls.")
-        if bandit._zero == 1.0 and not _are_counts(totals, counts):
+        if bandit._binary and not _are_counts(totals, counts):
             raise ValueError("sums must be numbers of successes, at most the pulls.")
         rounds = to_count(rounds, "rounds", least=0)
         if rounds < counts.sum() + pending.sum():

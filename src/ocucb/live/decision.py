@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from math import inf
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from .._compile import (
 )
 from .._types import Floats, Words
 from .._waiting import interruptible
-from ..engine.base import index_of, rule_of, squares_added
+from ..engine.base import index_of, rule_of, squares_added, variance_of
 from ..policies import Policy, PolicyFamily
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
@@ -68,6 +68,7 @@ class State(NamedTuple):
 
 # Slots, which `_kernels_of` fills. A policy's function fills the one that its decorator names; any
 # other slot has the name of the function that fills it, or the beginning of its name.
+counted_arms: Callable[[State, int | np.int64, float], float]  # all_active or effective_active
 index: Callable[..., float]  # index_of_bonus, index_of_mean or index_of_variance
 deviation: Callable[..., float]  # of a `sampling_policy`
 choose: Callable[..., int]  # of a `choice_policy`
@@ -82,14 +83,36 @@ def pending_index(pending: float) -> float:
     return -1e300 - 1e288 * pending
 
 
+@inlined
+def all_active(state: State, i: int | np.int64, pulls: float) -> float:
+    """Return the number of active arms."""
+    return float(state.clock[0].active)
+
+
+@inlined
+def effective_active(state: State, i: int | np.int64, pulls: float) -> float:
+    """Return the effective arms of arm i, as `ocucb.engine.base.effective_arms` does."""
+    count, roots = 0.0, 0.0
+    for j in range(state.arms.size):
+        other = state.arms[j]
+        if other.active:
+            if j == i or other.observed + other.open >= pulls:
+                count += 1.0
+            else:
+                roots += sqrt(other.observed + other.open)
+    return count + roots / sqrt(pulls)
+
+
 def current_index(state: State, i: int | np.int64) -> float:
     """Return an arm's index in the next round."""
     arm, clock, n = state.arms[i], state.clock[0], state.horizon
     if arm.observed == 0.0:
         return pending_index(arm.open)
-    t, K = min(clock.rounds + 1.0, n), float(clock.active)
-    mean, variance = arm.sum / arm.observed, arm.squares / arm.observed
+    t = min(clock.rounds + 1.0, n)
+    mean = arm.sum / arm.observed
+    variance = variance_of(arm.sum, arm.observed, arm.squares)
     pulls = min(arm.observed + arm.open, n)
+    K = counted_arms(state, i, pulls)
     value = index(mean, variance, pulls, t, n, K, state.sigma, state.values)
     return value if value != -inf else -1.7e308  # -inf is for retired arms
 
@@ -319,13 +342,33 @@ def new_state(
     clock = np.zeros(1, CLOCK)
     clock["rounds"] = rounds
     ceilings = np.full(arms.size, -inf)
-    tree = new_tree(arms.size if family.is_lazy else 0)
+    tree = new_tree(arms.size if _is_lazy(family) else 0)
     return State(values, float(horizon), sigma, arms, ceilings, tree, clock, stream, memory)
+
+
+def _is_lazy(family: PolicyFamily) -> bool:
+    """Tell whether few arms need be evaluated.
+
+    A cancelled ask lowers an arm's pulls; where others' indices depend on these, they may rise.
+    """
+    return family.is_lazy and not family.takes_effective_arms
 
 
 def copy_state(state: State) -> State:
     """Return a state that changes by itself."""
     return State._make(part.copy() if isinstance(part, np.ndarray) else part for part in state)
+
+
+def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats]:
+    """Return the pulls and sums that a choice policy sees of active arms (`select_arm_by_choice`).
+
+    `whole` if it counts successes.
+    """
+    observed, pulls = arms["observed"], arms["observed"] + arms["open"]
+    means = np.divide(arms["sum"], observed, out=np.full(arms.size, -inf), where=observed > 0.0)
+    best = means.max() if (observed > 0.0).any() else 0.0
+    filled = np.where(observed > 0.0, means, best) * pulls
+    return pulls, np.where(arms["open"] > 0.0, np.rint(filled) if whole else filled, arms["sum"])
 
 
 def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
@@ -354,7 +397,8 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
     slots: dict[str, Any] = {
         "refresh_all": _do_nothing,
         "refresh_arm": _do_nothing,
-        "unplayed_constant": family.unplayed_index == "constant",
+        "unplayed_constant": family.stands_still,
+        "counted_arms": effective_active if family.takes_effective_arms else all_active,
         "counts_successes": family.binary,
         **tree_kernels(),
     }
@@ -363,7 +407,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         slots["current_index"] = specialise(current_index, slots, part=True)
         slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
-        if family.is_lazy:
+        if _is_lazy(family):
             slots["refresh_arm"] = specialise(refresh_arm, slots, part=True)
             way = select_arm_lazily
     elif family.kind == "sampling":

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
+from ..reports.estimates import Estimate, margin
 from .measure import Point
 
 COMPETITIVE = 1.5  # times the regret of the best: up to this, a policy is competitive
@@ -25,25 +25,6 @@ WEAK = 0.10  # relative change in regret when a parameter doubles
 FEWEST = 100  # runs per point: with fewer, the errors themselves are too uncertain
 
 HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "not decided at this N", "not run"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate with its standard error, and where on the axis it comes from."""
-
-    value: float
-    error: float
-    where: str = ""
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.value - other.value, math.hypot(self.error, other.error), self.where)
-
-    def __truediv__(self, other: Estimate) -> Estimate:
-        if not (self.value > 0.0 and other.value > 0.0):
-            return Estimate(math.nan, math.inf, self.where)
-        ratio = self.value / other.value
-        spread = math.hypot(self.error / self.value, other.error / other.value)
-        return Estimate(ratio, ratio * spread, self.where)
 
 
 @dataclass(frozen=True)
@@ -92,23 +73,12 @@ class Criterion:
         finite = all(math.isfinite(x) for one in self.estimates for x in (one.value, one.error))
         if not (finite and self.enough_runs):
             return OPEN
-        margin = _margin(self.selected_from)
-        if all(self._excess(one) + margin * one.error <= 0.0 for one in self.estimates):
+        needed = margin(self.selected_from)
+        if all(self._excess(one) + needed * one.error <= 0.0 for one in self.estimates):
             return HOLDS
-        margin = _margin(len(self.estimates))
-        failed = any(self._excess(one) - margin * one.error > 0.0 for one in self.estimates)
+        needed = margin(len(self.estimates))
+        failed = any(self._excess(one) - needed * one.error > 0.0 for one in self.estimates)
         return FAILS if failed else OPEN
-
-
-def _margin(count: int) -> float:
-    """Return how many standard errors the largest of `count` exceeds as rarely as one exceeds two.
-
-    Examples
-    --------
-    >>> round(_margin(1), 2), round(_margin(100), 2)
-    (2.0, 3.51)
-    """
-    return NormalDist().inv_cdf(1.0 - NormalDist().cdf(-2.0) / count)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .._files import noting, replacing
 from ..figures import BLACK, BLUE, GREEN, RED, Style, draw_estimates, empty_panels, policy_styles
 from ..results import QUANTILES
 from .measure import Point
@@ -17,7 +14,6 @@ from .panels import FIGURES, TEASER, Panel
 
 _ALPHA_STYLES = (BLACK, BLUE, RED, GREEN)  # the paper's, for α = 1, 2, 3, 6
 _PROBLEM_STYLES = (RED, BLUE, GREEN)
-ENDINGS = ("pdf", "svg", "png")
 
 
 def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure:
@@ -143,16 +139,3 @@ def tex_number(number: int) -> str:
         return str(number)
     power = len(str(number)) - 1
     return rf"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''} \times 10^{power}"
-
-
-def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[Path]:
-    """Write a figure in all formats, the same picture always as the same bytes; note failures."""
-    paths = [folder / f"{name}.{ending}" for ending in ENDINGS]
-    dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # one layout serves all formats
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
-        for path, ending in zip(paths, ENDINGS, strict=True):
-            with noting(failures, path), replacing(path, "wb") as file:
-                figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])
-    return paths

@@ -1,32 +1,27 @@
-"""Measure the points of panels: choose how runs are drawn, estimate the time, play, allot more.
+"""Measure the points of panels: choose how runs are drawn, and how many.
 
 Runs are allotted to points by precision. Every point first gets a few hundred; those with a
-standard error above their goal then get as many as it asks for, until all have reached it. Each
-round depends only on the outcome of the one before, so the result does not depend on workers or
-interruptions.
+standard error above their goal then get as many as it asks for, until all have reached it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._waiting import Interrupts, interruptible
+from .._waiting import interruptible
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture
-from ..progress import duration
-from ..results import QUANTILES, PolicyResult
-from ..scheduler import Job, Watch, run_jobs, tilt
-from ..specification import Block, Specification
-from ..store import Store
+from ..reports.measure import RunContext, deviation_error, whole_blocks
+from ..reports.measure import measure as measure_all
+from ..results import QUANTILES
+from ..scheduler import Job, tilt
+from ..specification import Specification
 from .panels import Line, Panel
-from .progress import Display
 
-_TIMED = 5  # points per line at which the time of a run is measured beforehand
 _PILOTS = 8  # points per line at which a mixture is chosen
 _GROWTH = 8  # a round multiplies the runs of a point by at most this: early errors are rough
 _RESERVE = 1.05  # more runs than an error asks for, so that the next one is likely below the goal
@@ -119,39 +114,20 @@ class Task:
         rounds = np.array([horizon])
         return Specification(policy, problem, horizon, rounds, self.seed, engine, self.mixture)
 
-    def more(self, stderr: float) -> Task | None:
+    @property
+    def group(self) -> tuple[str, str]:
+        """The line, along which the time of a run changes slowly."""
+        return self.panel.name, self.line.label
+
+    def more(self, found: Sequence[Point]) -> Task | None:
         """Return the task with more runs if its standard error is above the goal, else None."""
+        stderr = found[0].stderr
         goal = self.precision * self.line.tolerance * self.panel.top
         if self.panel.tail or not stderr > goal or self.runs >= _MOST_RUNS:
             return None
         wanted = self.runs * min(float(_GROWTH), _RESERVE * (stderr / goal) ** 2)
-        specification, runs = self.specification(), self.runs
-        while runs < min(wanted, _MOST_RUNS):
-            runs += specification.block_from(runs)
+        runs = whole_blocks(self.specification(), self.runs, min(wanted, _MOST_RUNS))
         return replace(self, runs=runs)
-
-
-@dataclass(frozen=True)
-class RunContext:
-    """What tasks are measured with: workers, store, display, and what Ctrl-C does."""
-
-    threads: int
-    executor: Executor | None
-    store: Store
-    display: Display
-    interrupts: Interrupts | None = None
-
-    def run_jobs(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Job]:
-        """Run jobs."""
-        return run_jobs(
-            jobs,
-            threads=self.threads,
-            executor=self.executor,
-            in_flight=max(64, 4 * self.threads),
-            store=self.store,
-            watch=watch,
-            interrupts=self.interrupts,
-        )
 
 
 def tasks_of(
@@ -202,44 +178,6 @@ def pilot_x(panel: Panel, x: float) -> float:
     return panel.xs[min(middle, len(panel.xs) - 1)]
 
 
-def estimate(tasks: Sequence[Task], context: RunContext) -> tuple[list[float], float]:
-    """Return the seconds that one run of each task takes, and those of all missing runs together.
-
-    The first block of a few points on each line is played (or found in the store); the times of the
-    other points are interpolated.
-    """
-    lines: dict[tuple[str, str], list[int]] = {}
-    for i, task in enumerate(tasks):
-        lines.setdefault((task.panel.name, task.line.label), []).append(i)
-    timed = sorted(
-        {
-            numbers[round(j)]
-            for numbers in lines.values()
-            for j in np.linspace(0, len(numbers) - 1, _TIMED)
-        }
-    )
-
-    def jobs() -> Iterator[Job]:
-        for i in timed:
-            specification = tasks[i].specification()
-            context.display.say(f"preparing {tasks[i].label}")
-            interruptible(specification.prepare)
-            yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
-
-    cost = {}
-    for i, job in zip(timed, context.run_jobs(jobs()), strict=True):
-        assert job.merged is not None
-        cost[i] = job.seconds / job.merged.runs
-    a_run = [0.0] * len(tasks)
-    for numbers in lines.values():
-        known = [i for i in numbers if i in cost]
-        between = np.interp(numbers, known, [cost[i] for i in known])
-        for i, one in zip(numbers, between, strict=True):
-            a_run[i] = float(one)
-    missing = [max(0, task.runs - context.store.runs(task.specification())) for task in tasks]
-    return a_run, sum(one * runs for one, runs in zip(a_run, missing, strict=True))
-
-
 def measure(
     tasks: Sequence[Task],
     context: RunContext,
@@ -249,39 +187,7 @@ def measure(
 
     What each round takes is announced with `say`.
     """
-    found: dict[int, list[Point]] = {}
-    due = dict(enumerate(tasks))
-    while due:
-        a_run, missing = estimate(list(due.values()), context)
-        runs = "more runs" if found else "runs"
-        say(
-            f"{runs} for {len(due):,} points: about {duration(missing / context.threads)} with "
-            f"{context.threads} workers."
-        )
-        context.display.begin([task.label for task in due.values()], a_run, missing)
-        found.update(zip(due, _measured(list(due.values()), context), strict=True))
-        more = {i: task.more(found[i][0].stderr) for i, task in due.items()}
-        due = {i: task for i, task in more.items() if task is not None}
-    return [point for i in range(len(tasks)) for point in found[i]]
-
-
-def _measured(tasks: Sequence[Task], context: RunContext) -> Iterator[list[Point]]:
-    """Run tasks and yield the points of each in order."""
-    reached = {"task": 0}
-
-    def jobs() -> Iterator[Job]:
-        for task in tasks:
-            specification = task.specification()
-            interruptible(specification.prepare)
-            yield Job(specification, task.runs)
-
-    def watch(job: Job, block: Block, played: bool) -> None:
-        context.display.advance(reached["task"], job, block, played)
-
-    for job in context.run_jobs(jobs(), watch):
-        task = tasks[reached["task"]]
-        reached["task"] += 1
-        yield _points(task, job)
+    return [point for points in measure_all(tasks, context, _points, say) for point in points]
 
 
 def _points(task: Task, job: Job) -> list[Point]:
@@ -304,7 +210,7 @@ def _points(task: Task, job: Job) -> list[Point]:
         mean=result.mean_regret,
         stderr=float(result.stderr[-1]),
         deviation=result.deviation.value,
-        deviation_error=_deviation_error(result),
+        deviation_error=deviation_error(result),
         quantiles=tuple(map(float, result.quantile(QUANTILES))),
         seconds=result.seconds,
     )
@@ -316,17 +222,3 @@ def _points(task: Task, job: Job) -> list[Point]:
         replace(point, x=x, mean=one.value, stderr=one.stderr, seconds=seconds)
         for x, one in zip(task.panel.xs, tail, strict=True)
     ]
-
-
-def _deviation_error(result: PolicyResult) -> float:
-    """Return the standard error of the standard deviation of regret.
-
-    The estimate from plain runs is too small where rare failures dominate and the sample may
-    contain none. One more run with the worst regret would add worst^2 / runs to the variance.
-    """
-    deviation, error = result.deviation
-    if result.sampling != "plain":
-        return error
-    if not deviation > 0.0:
-        return math.inf if result.runs > 1 and result.worst > 0.0 else math.nan
-    return math.hypot(error, result.worst**2 / result.runs / (2.0 * deviation))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import math
-import platform
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import version
 from pathlib import Path
 
 from .._version import __version__
 from ..progress import duration
+from ..reports.page import Section, circumstances, document, facts_table, figure
 from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
 from .measure import Point
 from .panels import FIGURES, PRECISION, Panel, moss_constant_of
@@ -36,38 +33,16 @@ def page(report: Report, folder: Path) -> str:
     """Return the page; the figures are read from `folder`."""
     there = {one.panel for one in report.points}
     drawn = [name for name in FIGURES if there.intersection(FIGURES[name][1])]
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Optimally Confident UCB, reproduced</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<header>
-<h1>Optimally Confident UCB, reproduced</h1>
-<p>The experiments of Tor Lattimore's paper
+    intro = f"""<p>The experiments of Tor Lattimore's paper
 (<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), simulated again with ocucb
-{escape(__version__)}: every figure, and a number for every claim in the text.</p>
-</header>
-<main>
-<section id="claims">
-<h2>What the paper says, and what we find</h2>
-{_claims(report)}
-</section>
-<section id="figures">
-<h2>Figures</h2>
-{"".join(_figure(name, report, folder) for name in drawn)}
-</section>
-<section id="settings">
-<h2>How it was made</h2>
-{_settings(report)}
-</section>
-</main>
-</body>
-</html>
-"""
+{escape(__version__)}: every figure, and a number for every claim in the text.</p>"""
+    figures = "".join(_figure(name, report, folder) for name in drawn)
+    sections = (
+        Section("claims", "What the paper says, and what we find", _claims(report)),
+        Section("figures", "Figures", figures),
+        Section("settings", "How it was made", _settings(report)),
+    )
+    return document("Optimally Confident UCB, reproduced", intro, sections, _STYLE)
 
 
 def _claims(report: Report) -> str:
@@ -117,17 +92,10 @@ def _moss_option(points: Sequence[Point]) -> str:
 
 def _figure(name: str, report: Report, folder: Path) -> str:
     title, parts = FIGURES[name]
-    picture = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
     commands = "".join(_panel(part, report) for part in parts if name != "teaser")
-    files = " ".join(f'<a href="{name}.{ending}">{ending}</a>' for ending in ("pdf", "svg", "png"))
     if name == "teaser":
         commands = "<tr><td>teaser</td><td colspan=3><code>ocucb reproduce teaser</code></td></tr>"
-    return f"""<figure id="{name}">
-<img src="data:image/svg+xml;base64,{picture}" alt="{escape(title)}">
-<figcaption><b>{escape(title)}.</b> {_explained(name)} {files}
-<table>{commands}</table></figcaption>
-</figure>
-"""
+    return figure(folder, name, title, _explained(name), f"<table>{commands}</table>")
 
 
 def _explained(name: str) -> str:
@@ -196,8 +164,6 @@ def _settings(report: Report) -> str:
     tails = {(one.panel, one.line): one for one in report.points if report.panels[one.panel].tail}
     played = [one for one in report.points if not report.panels[one.panel].tail]
     played += tails.values()
-    parts = ("numpy", "scipy", "numba", "matplotlib")
-    libraries = ", ".join(f"{name} {version(name)}" for name in parts)
     facts = {
         "Seed": str(report.seed),
         "Points": f"{len(report.points):,}",
@@ -205,17 +171,12 @@ def _settings(report: Report) -> str:
         "Pulls": f"{sum(float(one.runs) * one.horizon for one in played):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
         "With --full": report.full,
-        "Created": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "Software": f"ocucb {__version__}, Python {platform.python_version()}, {libraries}",
-        "Machine": f"{platform.system()} {platform.machine()}",
     }
+    facts |= circumstances()
     failure = [one for one in report.points if one.panel == "exp10"]
     if failure:
         facts["MOSS in exp10"] = f"constant {moss_constant_of(one.policy for one in failure):g}"
-    rows = "".join(
-        f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
-    )
-    return f"""<table class="facts">{rows}</table>
+    return f"""{facts_table(facts)}
 <p>Points have as many runs as the precision takes, unless their number was given. <em>Tilted</em>
 runs are drawn by importance sampling: the best arm's first rewards are often made worse than they
 are, so that failures, which are rare but decide the mean, are seen, and runs are weighted
@@ -229,17 +190,6 @@ here they are.</p>"""
 
 
 _STYLE = """
-:root { color-scheme: light; --line: #d8d8d8; --soft: #666; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
-  max-width: 66rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
-h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; }
-a { color: #1b5e9e; }
-code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
-  border-bottom: 1px solid var(--line); }
-ul { margin: 0; padding: 0; list-style: none; font-size: .9rem; }
 .again { margin: .2rem 0 0; color: var(--soft); font-size: .85rem; }
 .claims td:first-child { width: 34%; }
 .claims td:nth-child(2) span { white-space: nowrap; font-weight: 600; padding: .1rem .5rem;
@@ -247,23 +197,11 @@ ul { margin: 0; padding: 0; list-style: none; font-size: .9rem; }
 .yes { color: #17692e; background: #e7f5ea; }
 .no { color: #a3161b; background: #fdecec; }
 .open, .missing { color: #6b5200; background: #fdf6dd; }
-figure { margin: 1.5rem 0 2.5rem; }
-figure img { width: 100%; max-width: 62rem; height: auto; display: block; }
 #teaser img, #fig3 img, #fig-tails img { max-width: 34rem; }
-figcaption { font-size: .9rem; }
-figcaption table { margin-top: .4rem; font-size: .85rem; }
-.facts th { white-space: nowrap; font-weight: 600; }
 @media (max-width: 40rem) {
   .claims thead { display: none; }
   .claims tr, .claims td { display: block; border: 0; width: auto !important; }
   .claims tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
-  figcaption table tr, figcaption table td, .facts tr, .facts th, .facts td { display: block;
-    border: 0; padding: .1rem 0; }
-  figcaption table tr, .facts tr { border-bottom: 1px solid var(--line); padding: .3rem 0; }
 }
-@media print {
-  body { max-width: none; font-size: 11px; padding: 0; }
-  figure, .claims tr { break-inside: avoid; }
-  a { color: inherit; text-decoration: none; }
-}
+@media print { .claims tr { break-inside: avoid; } }
 """

@@ -15,15 +15,17 @@ from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
 from .._waiting import Interrupts
 from ..progress import duration
+from ..reports import pictures
+from ..reports.measure import RunContext
+from ..reports.progress import Display
 from ..results import QUANTILES
 from ..simulation import to_workers
 from ..store import Store
 from . import drawing
 from .claims import Finding, judge
-from .measure import Point, RunContext, measure, tasks_of, with_mixtures
+from .measure import Point, measure, tasks_of, with_mixtures
 from .page import Report, page
 from .panels import FIGURES, PRECISION, Panel, moss_constant_of, panels, select
-from .progress import Display
 
 _FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N")
 _SAMPLING = ("sampling", "effective_runs", "mean_weight", "precision")
@@ -116,9 +118,9 @@ def reproduce(
     folder = Path(out)
     make_folder(folder)
     figures = [name for name, (_, parts) in FIGURES.items() if runs_of.keys() & set(parts)]
-    pictures = [f"{name}.{ending}" for name in figures for ending in drawing.ENDINGS]
+    drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
-    check_writable(*(folder / name for name in (*data, *pictures, "claims.csv", "index.html")))
+    check_writable(*(folder / name for name in (*data, *drawn, "claims.csv", "index.html")))
     tasks = tasks_of(chosen, runs_of, seed, wanted)
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
@@ -256,7 +258,7 @@ def _write_figures(
     for name, (_, parts) in FIGURES.items():
         mine = {part: every[part] for part in parts if part in there}
         if mine:
-            files += drawing.write(drawing.draw(name, mine, points), folder, name, failures)
+            files += pictures.write(drawing.draw(name, mine, points), folder, name, failures)
     return files
 
 

@@ -19,38 +19,79 @@ from ._base import (
     choice_policy,
     family_named,
     index_policy,
+    kl_policy,
     sampling_policy,
     whole_from,
 )
+from .adaucb import AdaUCB
 from .aocucb import AOCUCB
+from .bayes_ucb import BayesUCB
 from .bernoulli_gittins import BernoulliGittins
+from .beta_thompson import BetaThompson
 from .epsilon_greedy import EpsilonGreedy
 from .explore_then_commit import ExploreThenCommit
 from .gittins import Gittins
 from .gittins_approx import GittinsApprox
+from .greedy import Greedy
+from .imed import IMED
 from .improved_ucb import ImprovedUCB
+from .kl_maillard import KLMaillard
+from .kl_ucb import KLUCB
+from .kl_ucb_plus import KLUCBPlus
+from .kl_ucb_plus_plus import KLUCBPlusPlus
+from .kl_ucb_switch import KLUCBSwitch
+from .light_tailed import LightTailed
+from .maillard import Maillard
 from .moss import MOSS
+from .moss_anytime import MOSSAnytime
+from .mots import MOTS
 from .ocucb import OCUCB
+from .ocucb_loglog import OCUCBLogLog
+from .ocucb_n import OCUCBn
 from .thompson import ThompsonSampling
+from .tsallis_inf import TsallisINF
 from .ucb import UCB
+from .ucb_asymptotic import UCBAsymptotic
+from .ucb_tuned import UCBTuned
+from .ucb_v import UCBV
 from .uniform import UniformRandom
 
 __all__ = [
     "AOCUCB",
     "FAMILIES",
+    "IMED",
+    "KLUCB",
     "MOSS",
+    "MOTS",
     "OCUCB",
     "UCB",
+    "UCBV",
+    "AdaUCB",
+    "BayesUCB",
     "BernoulliGittins",
+    "BetaThompson",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "Gittins",
     "GittinsApprox",
+    "Greedy",
     "ImprovedUCB",
+    "KLMaillard",
+    "KLUCBPlus",
+    "KLUCBPlusPlus",
+    "KLUCBSwitch",
+    "LightTailed",
+    "MOSSAnytime",
+    "Maillard",
+    "OCUCBLogLog",
+    "OCUCBn",
     "Policy",
     "PolicyFamily",
     "Range",
     "ThompsonSampling",
+    "TsallisINF",
+    "UCBAsymptotic",
+    "UCBTuned",
     "UniformRandom",
     "above",
     "at_least",
@@ -58,6 +99,7 @@ __all__ = [
     "choice_policy",
     "family_named",
     "index_policy",
+    "kl_policy",
     "parse_policy",
     "sampling_policy",
     "to_policies",
@@ -77,6 +119,26 @@ for _family in (
     UniformRandom,
     ExploreThenCommit,
     EpsilonGreedy,
+    KLUCB,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    KLUCBSwitch,
+    IMED,
+    BayesUCB,
+    Maillard,
+    KLMaillard,
+    BetaThompson,
+    MOTS,
+    TsallisINF,
+    OCUCBLogLog,
+    OCUCBn,
+    AdaUCB,
+    UCBAsymptotic,
+    MOSSAnytime,
+    UCBV,
+    UCBTuned,
+    LightTailed,
+    Greedy,
 ):
     FAMILIES[_family.name] = _family
 

@@ -1,9 +1,13 @@
-"""What a policy is, and the three ways to state one.
+"""What a policy is, and the four ways to state one.
 
 `index_policy`
     A bonus: the arm with the largest ``mean + sigma * bonus(pulls, t, horizon, arms, ...)`` is
-    played (OCUCB, UCB, MOSS). Or the whole index: ``index(mean, pulls, t, horizon, arms, sigma,
-    ...)``, with ``variance`` after the mean if needed.
+    played (OCUCB, UCB, MOSS). It may take ``effective_arms`` in place of ``arms``, the sum over
+    arms j of ``min(1, sqrt(pulls_j / pulls))`` (AdaUCB). Or the whole index: ``index(mean, pulls,
+    t, horizon, arms, sigma, ...)``, with ``variance`` after the mean if needed.
+`kl_policy`
+    A budget: an arm's index is the largest mean whose divergence from its empirical mean, times its
+    pulls, is at most ``budget(pulls, t, horizon, arms, ...)`` (KL-UCB).
 `sampling_policy`
     A deviation: in every round each arm's index is drawn from a normal distribution around its mean
     with standard deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` (Thompson sampling).
@@ -12,12 +16,18 @@
 
 Each decorator turns one function into a `PolicyFamily`; calling that with parameters gives a
 `Policy`, which `simulate` plays. Engines read a policy's declarations, never its name.
+
+A policy may have two forms: one for rewards of which only sigma is known, and one for rewards in
+[0, 1] (`unit_form`), which is played where rewards are 0 and 1. `PolicyFamily.form` picks one, and
+all that follows knows only the form. A budget has both: the divergence of Gaussian rewards gives
+``mean + sigma * sqrt(2 * budget / pulls)``, a bonus; that of rewards of 0 and 1 is inverted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -25,20 +35,25 @@ from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .._types import Floats
 from .._users import Snapshot, is_ours, plain
 
 Kind = Literal["index", "sampling", "choice"]
 Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
+# What the number that an index policy's function returns means: a bonus or index as it stands, or a
+# budget for the divergence of Gaussian rewards, or for that of rewards of 0 and 1.
+Reading = Literal["plain", "gaussian budget", "bernoulli budget"]
 
 # The leading arguments of a policy's function, which the engine supplies.
 _BONUS = ("pulls", "t", "horizon", "arms")
+_BONUS_OF_COMPANY = ("pulls", "t", "horizon", "effective_arms")
 _INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
 _INDEX_OF_VARIANCE = ("mean", "variance", *_INDEX[1:])
 _CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 _INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    "index": (_BONUS, _INDEX, _INDEX_OF_VARIANCE),
+    "index": (_BONUS, _BONUS_OF_COMPANY, _INDEX, _INDEX_OF_VARIANCE),
     "sampling": (_BONUS,),
     "choice": (_CHOICE,),
 }
@@ -96,8 +111,24 @@ class PolicyFamily:
         Where a parameter is valid (anything else is an error), and where the regret bound of
         `reference` is proved (anything else gives a warning).
     unplayed_index : {"nonincreasing", "constant", "nondecreasing"} or None
-        How an arm's index (or deviation) changes with t while the arm is not played; None if not
-        declared.
+        How an arm's index (or deviation) changes with t while the arm is not played, apart from
+        the effective arms, if it takes these; None if not declared.
+    reading : {"plain", "gaussian budget", "bernoulli budget"}
+        What the returned number means (see `kl_policy`).
+    unit_form : PolicyFamily or None
+        The policy as it is played on rewards in [0, 1]; None if it is the same.
+    lowest_mean : callable or None
+        For a whole index that rises with the mean: ``lowest_mean(level, pulls, t, horizon, arms,
+        sigma, *parameters)``, a mean above which the index is above `level`; the lower, the faster.
+        It must not fall with pulls.
+    challenge : callable or None
+        For a choice policy that plays the arm with the largest mean unless another one challenges
+        it: ``challenge(mean, pulls, leader_pulls, sigma, *parameters)``, the mean of a leader with
+        that many pulls above which the arm does not. At least the arm's mean; never falls with
+        `leader_pulls`.
+    probabilities : callable or None
+        For a choice policy: ``probabilities(t, horizon, pulls, sums, sigma, memory, *parameters)``
+        writes the probability of each arm into the first entries of `memory`.
     concave : bool
         ``pulls * bonus`` is concave while the arm is played, up to `concave_until` (see
         `index_policy`).
@@ -128,6 +159,11 @@ class PolicyFamily:
     unplayed_index: Unplayed | None = None
     concave: bool = False
     concave_until: Callable[..., float] | None = None
+    reading: Reading = "plain"
+    unit_form: PolicyFamily | None = None
+    lowest_mean: Callable[..., float] | None = None
+    challenge: Callable[..., float] | None = None
+    probabilities: Callable[..., None] | None = None
     memory: Callable[[int], int] | None = None
     table: Callable[[int], Floats] | None = None
     binary: bool = False
@@ -140,7 +176,12 @@ class PolicyFamily:
             "rule": self.source,
             "concave_until": self.concave_until,
             "memory_size": self.memory,
+            "lowest_mean": self.lowest_mean,
+            "challenge": self.challenge,
+            "probabilities": self.probabilities,
         }
+        if self.unit_form is not None:  # what it does is part of what this family means
+            parts |= {f"unit {name}": one for name, one in self.unit_form.code.functions.items()}
         return Snapshot({name: part for name, part in parts.items() if part is not None})
 
     @property
@@ -152,12 +193,23 @@ class PolicyFamily:
     @property
     def has_bonus(self) -> bool:
         """Whether the index is the mean plus a bonus."""
-        return self.kind == "index" and "mean" not in self.inputs
+        whole = "mean" in self.inputs or self.reading == "bernoulli budget"
+        return self.kind == "index" and not whole
 
     @property
     def takes_variance(self) -> bool:
         """Whether the index depends on the empirical variance of the arm's rewards."""
         return "variance" in self.inputs
+
+    @property
+    def takes_effective_arms(self) -> bool:
+        """Whether the bonus depends on the pulls of the other arms."""
+        return "effective_arms" in self.inputs
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether nothing changes the index (or deviation) of an unplayed arm."""
+        return self.unplayed_index == "constant" and not self.takes_effective_arms
 
     @property
     def never_rises(self) -> bool:
@@ -168,6 +220,10 @@ class PolicyFamily:
     def is_lazy(self) -> bool:
         """Whether it can be played without evaluating every arm in every round."""
         return self.never_rises and not self.takes_variance
+
+    def form(self, unit: bool) -> PolicyFamily:
+        """Return the form that is played, given whether rewards are known to lie in [0, 1]."""
+        return self.unit_form if unit and self.unit_form is not None else self
 
     def out_of_bounds(self, arms: int) -> str:
         """Return the error message for a rule that indexed an array out of bounds."""
@@ -223,8 +279,7 @@ class PolicyFamily:
         if FAMILIES.get(self.name) is self:
             return family_named, (self.name,)
         # Compiled code is not sent: the receiver compiles its own.
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _family_of, (facts, self.__doc__, self.__module__)
+        return _family_of, (_facts(self), self.__doc__, self.__module__)
 
     def __repr__(self) -> str:
         return f"<policy {_call(self, self.defaults)}>"
@@ -245,6 +300,15 @@ def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
     """Return the Python expression that makes a policy."""
     inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
     return f"{family.source.__name__}({inside})"
+
+
+def _facts(family: PolicyFamily) -> dict[str, Any]:
+    return {one.name: getattr(family, one.name) for one in fields(family)}
+
+
+def _with(family: PolicyFamily, **changes: Any) -> PolicyFamily:
+    """Return a family with some facts changed."""
+    return _family_of(_facts(family) | changes, family.__doc__, family.__module__)
 
 
 def _family_of(facts: dict[str, Any], doc: str | None, module: str) -> PolicyFamily:
@@ -295,6 +359,10 @@ class Policy:
         """The parameters by name."""
         return dict(zip(self.family.defaults, self.values, strict=True))
 
+    def on(self, unit: bool) -> Policy:
+        """Return the policy in the form that is played (see `PolicyFamily.form`)."""
+        return Policy(self.family.form(unit), self.values)
+
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
         """Return what an index policy adds to an arm's mean, in units of sigma.
 
@@ -309,7 +377,44 @@ class Policy:
         answer: float = self.family.function(
             float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
-        return answer
+        return answer if self.family.reading == "plain" else math.sqrt(2.0 * answer / pulls)
+
+    def probabilities(
+        self,
+        t: float,
+        horizon: float,
+        pulls: npt.ArrayLike,
+        sums: npt.ArrayLike,
+        sigma: float,
+        memory: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """Return the probability with which a randomised policy plays each arm in round t.
+
+        Parameters
+        ----------
+        pulls, sums : array of float
+            Pulls and summed rewards of each arm; every arm has been played.
+        memory : array of float, optional
+            What the policy remembers, if anything; it is left as it is.
+
+        Examples
+        --------
+        >>> from ocucb import KLMaillard
+        >>> play = KLMaillard().on(unit=True)  # on rewards in [0, 1]
+        >>> play.probabilities(t=6, horizon=100, pulls=[2, 3], sums=[1, 2], sigma=0.5).round(4)
+        array([0.4706, 0.5294])
+        """
+        function = self.family.code.compiled.get("probabilities")
+        if function is None:
+            raise TypeError(f"{self.label} does not state probabilities.")
+        counts, totals = (np.array(given, dtype=np.float64) for given in (pulls, sums))
+        size = counts.size if self.family.memory is None else self.family.memory(counts.size)
+        room = np.zeros(size) if memory is None else np.array(memory, dtype=np.float64)
+        function(
+            float(t), float(horizon), counts, totals, float(sigma), room,
+            *self.arguments(int(horizon)),
+        )  # fmt: skip
+        return room[: counts.size]
 
     def arguments(self, horizon: int) -> tuple[Any, ...]:
         """Return the rule's arguments besides the state of play."""
@@ -349,6 +454,8 @@ class Policy:
         family = self.family
         digest = hashlib.sha256(family.code.identity.encode())
         digest.update(f"{family.kind} {family.unplayed_index} {family.concave}".encode())
+        if family.reading != "plain":
+            digest.update(family.reading.encode())
         if family.table is not None:
             digest.update(np.ascontiguousarray(arguments[0]).tobytes())
         return f"{self.name} {digest.hexdigest()}"
@@ -429,7 +536,8 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
     for name in ("binary", "concave", "check"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
-    for name in ("concave_until", "memory", "table"):
+    functions = ("concave_until", "memory", "table", "lowest_mean", "challenge", "probabilities")
+    for name in functions:
         if facts.get(name) is None:
             continue
         facts[name] = plain(facts[name])
@@ -443,6 +551,14 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():
             raise ValueError(f"{title}'s {name} names {parameter!r}, which is not a parameter.")
+    unit = facts.get("unit_form")
+    if unit is not None:
+        if not isinstance(unit, PolicyFamily) or unit.defaults != defaults:
+            raise TypeError(
+                f"{title}'s unit_form must be a policy with the same parameters, got {unit!r}."
+            )
+        same = {key: facts[key] for key in ("name", "label", "formula", "reference")}
+        facts["unit_form"] = _with(unit, **same)
 
 
 Decorator = Callable[[Callable[..., Any]], PolicyFamily]
@@ -465,7 +581,8 @@ def index_policy(
     function : callable
         ``bonus(pulls, t, horizon, arms, ...)``: the arm's pulls before round t, the round
         (counted from 1), the horizon, the number of arms, then parameters with default values.
-        The index is ``mean + sigma * bonus``. For any other index, take the mean too:
+        The index is ``mean + sigma * bonus``. A fourth argument named ``effective_arms`` is the sum
+        over arms j of ``min(1, sqrt(pulls_j / pulls))``. For any other index, take the mean too:
         ``index(mean, pulls, t, horizon, arms, sigma, ...)``, or ``index(mean, variance, pulls,
         ...)`` with the empirical variance of the arm's rewards. The function takes and returns
         floats, and numba must be able to compile it.
@@ -474,11 +591,12 @@ def index_policy(
 
         unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
             How the index changes with t while the arm is not played. This also declares that it
-            does not rise with pulls at a fixed mean. Without it every arm is evaluated in every
-            round.
+            does not rise with pulls at a fixed mean, nor with effective arms. Without it every arm
+            is evaluated in every round.
         concave : bool
             ``pulls * bonus`` is never negative, and concave while the arm is played, that is,
-            while pulls and t grow together (up to `concave_until`, if given).
+            while pulls and t grow together (up to `concave_until`, if given) and effective arms
+            are ``a + b / sqrt(pulls)``.
         concave_until : callable
             ``concave_until(horizon, arms, ...)``: pulls beyond which the bonus is zero.
 
@@ -493,6 +611,47 @@ def index_policy(
     cautious(constant=4)
     """
     return _decorate(function, "index", facts)
+
+
+@overload
+def kl_policy(function: Callable[..., float], /) -> PolicyFamily: ...
+@overload
+def kl_policy(**facts: Any) -> Decorator: ...
+def kl_policy(
+    function: Callable[..., float] | None = None, /, **facts: Any
+) -> PolicyFamily | Decorator:
+    """Make an index policy out of a budget for the Kullback-Leibler divergence.
+
+    An arm's index is the largest q with ``pulls * kl(mean, q) <= budget``. On rewards of 0 and 1,
+    kl is the divergence of such rewards; otherwise that of Gaussian ones, so the index is
+    ``mean + sigma * sqrt(2 * budget / pulls)``.
+
+    Parameters
+    ----------
+    function : callable
+        ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
+    **facts
+        As for `index_policy`. `unplayed_index` is about the index; `concave` also says that while
+        the arm is played the budget is concave throughout, or convex throughout.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from math import log
+    >>> @ocucb.kl_policy(unplayed_index="nondecreasing")
+    ... def kl_ucb(pulls, t, horizon, arms, c=1.0):
+    ...     return c * log(t)
+    >>> kl_ucb(c=2)
+    kl_ucb(c=2)
+    """
+    if function is None:
+        return lambda late: kl_policy(late, **facts)
+    family = _family(function, "index", {**facts, "reading": "gaussian budget"})
+    if "mean" in family.inputs:
+        raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")
+    if family.unit_form is not None:
+        return family
+    return _with(family, unit_form=_with(family, reading="bernoulli budget"))
 
 
 @overload

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
+from .._users import plain
 from ._base import Policy
+from ._divergence import kl_lower
 
 _POINTS = 24  # in each direction
 _MEANS = (0.05, 0.5, 0.95)  # of arms, for a policy stated as an index
@@ -38,14 +40,27 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
         return None
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
-    # A bonus does not depend on the mean.
-    for mean in (0.0,) if "mean" not in family.inputs else _MEANS:
+    # A bonus does not depend on the mean. Effective arms are all arms if these have as many pulls,
+    # and few if the others have one pull each.
+    flat = family.has_bonus or family.kind == "sampling"
+    means = (0.0,) if flat else _MEANS
+    others = (_alike, _alone) if family.takes_effective_arms else (_alike,)
+    for mean, rest in product(means, others):
 
-        def value(pulls: float, t: float, mean: float = mean) -> float:
+        def company(pulls: float, rest: Callable[..., float] = rest) -> float:
+            return rest(pulls, K)
+
+        def value(
+            pulls: float,
+            t: float,
+            mean: float = mean,
+            company: Callable[[float], float] = company,
+        ) -> float:
             state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
-            state |= {"arms": K, "sigma": 1.0}
+            state |= {"arms": K, "effective_arms": company(pulls), "sigma": 1.0}
             try:
-                return float(family.source(*(state[name] for name in family.inputs), *arguments))
+                given = family.source(*(state[name] for name in family.inputs), *arguments)
+                return _read(family.reading, float(given), mean, pulls)
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
                 return math.nan
 
@@ -59,10 +74,30 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
             if family.concave_until is not None:
                 edge = _edge(policy, n, K)
                 found = _false_beyond(value, edge, n, K)
-            found = found or _not_concave(value, edge, n, K)
+            if family.reading == "bernoulli budget":
+                found = found or _bent_both_ways(policy, arguments, n, K)
+            else:
+                found = found or _not_concave(value, edge, n, K)
         if found is not None:
             return found
     return None
+
+
+def _read(reading: str, number: float, mean: float, pulls: float) -> float:
+    """Return what a policy's formula adds to the mean or, for a budget on [0, 1], allows below."""
+    if reading == "gaussian budget":
+        return math.sqrt(2.0 * number / pulls)
+    if reading == "bernoulli budget":
+        return mean - float(plain(kl_lower)(mean, number / pulls))
+    return number
+
+
+def _alike(pulls: float, arms: float) -> float:
+    return arms
+
+
+def _alone(pulls: float, arms: float) -> float:
+    return 1.0 + (arms - 1.0) / math.sqrt(pulls)
 
 
 def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
@@ -154,6 +189,28 @@ def _false_beyond(
                 f"declares concave_until = {edge:g} pulls, but its bonus is {value(pulls, t):g} "
                 f"with {pulls:g} pulls in round {t:g}"
             )
+    return None
+
+
+def _bent_both_ways(
+    policy: Policy, arguments: tuple[object, ...], n: float, K: float
+) -> str | None:
+    """Say where a budget is neither concave nor convex while an arm is played."""
+    for t in _grid(K + 1.0, n)[::3]:
+        for pulls in _grid(1.0, t - K)[::3]:
+            marks = [0.0, *_grid(1.0, n - t)]
+            heights = [policy.family.source(pulls + s, t + s, n, K, *arguments) for s in marks]
+            above = below = False
+            for i in range(1, len(marks) - 1):
+                share = (marks[i] - marks[i - 1]) / (marks[i + 1] - marks[i - 1])
+                chord = heights[i - 1] + share * (heights[i + 1] - heights[i - 1])
+                above = above or _exceeds(heights[i], chord)
+                below = below or _exceeds(chord, heights[i])
+            if above and below:
+                return (
+                    "declares concave=True, but its budget is neither concave nor convex from "
+                    f"{pulls:g} pulls in round {t:g} on"
+                )
     return None
 
 

@@ -1,4 +1,4 @@
-"""The progress bar of a whole reproduction: panel, policy, rate, time left."""
+"""The progress bar of a whole report: what is played, rate, time left."""
 
 from __future__ import annotations
 

@@ -1,0 +1,259 @@
+"""Play the league: what a cell of its tables is, and how many runs it gets.
+
+Runs are drawn from a broad mixture that makes failures of every size common. A mixture that is
+best for the mean, as a pilot would choose it, costs fewer runs for that, but sees too few failures
+for a standard deviation or the probability of a disaster.
+
+Every cell gets runs until two standard errors are at most a share of its mean regret, and until
+the probability of a disaster, a regret above ten times the median, is known to a quarter or known
+to be small. A cell may cost so much and no more: slow policies get fewer runs, and where even the
+fewest would take too long, none. Cost is the engine's nominal one, which is the same on every
+machine, so that the numbers are too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..engine import choose_engine
+from ..importance import PLAIN, Mixture, first_mixture, obstacle
+from ..policies import Policy
+from ..problems import Problem
+from ..reports.estimates import Estimate
+from ..reports.measure import deviation_error, whole_blocks
+from ..results import PolicyResult
+from ..scheduler import Job
+from ..simulation import specify
+from ..specification import Specification
+
+PRECISION = 0.05  # default: two standard errors, as a share of the mean
+DISASTER = 10.0  # a regret above this many medians is a disaster
+RARE = 0.005  # a disaster that is known to be rarer than this is no concern
+KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
+SEEN = 10.0  # effective number of disasters from which that standard error is believed
+_UNSEEN = 3.0  # expected number of what 5% of simulations do not see
+BUDGET = 0.5  # nominal seconds for a cell
+_STRETCH = 3.0  # times the budget that the fewest runs may take
+_FIRST = 2048  # runs to begin with; tilted if that many are affordable
+_FEWEST = 64  # runs: with fewer, an error bar says nothing
+_GROWTH = 8
+_RESERVE = 1.05
+_MOST = 1 << 17
+
+Key = tuple[str, str, int]  # the names of policy and problem, and the horizon
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What was measured of one policy on one problem.
+
+    Attributes
+    ----------
+    place : str
+        The contest, or the open question that it belongs to.
+    policy, label, problem, engine, sampling : str
+    horizon, runs : int
+    effective_runs : float
+        How many plain runs would give the same standard error of the mean.
+    mean, deviation, failure : Estimate
+        Mean regret, its standard deviation, and the probability that the best arms get less than
+        half of the rounds.
+    median : float
+    disaster : Estimate
+        The probability of a regret above ten times the median.
+    disaster_bound : float
+        An upper bound for it: two standard errors more, and what may be there unseen.
+    disasters : float
+        The effective number of disasters that were seen.
+    reached : bool
+        Whether mean and disasters are as precise as was asked for.
+    seconds : float
+        Time spent on it, summed over workers.
+    """
+
+    place: str
+    policy: str
+    label: str
+    problem: str
+    engine: str
+    sampling: str
+    horizon: int
+    runs: int
+    effective_runs: float
+    mean: Estimate
+    deviation: Estimate
+    failure: Estimate
+    median: float
+    disaster: Estimate
+    disaster_bound: float
+    disasters: float
+    reached: bool
+    seconds: float
+
+    @property
+    def key(self) -> Key:
+        """What was played."""
+        return self.policy, self.problem, self.horizon
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to be measured.
+
+    Attributes
+    ----------
+    place : str
+        The contest or question it belongs to.
+    policy : Policy
+    problem : Problem
+    horizon, runs, seed : int
+    most : int
+        Runs that it may have.
+    precision : float
+        Two standard errors as a share of the mean; nan if `runs` are all that is wanted.
+    mixture : Mixture
+        What runs are drawn from.
+    """
+
+    place: str
+    policy: Policy
+    problem: Problem
+    horizon: int
+    runs: int
+    seed: int
+    most: int
+    precision: float
+    mixture: Mixture = PLAIN
+
+    @property
+    def label(self) -> str:
+        """The problem and the policy, for people."""
+        return f"{self.place}, {self.policy.label}"
+
+    @property
+    def key(self) -> Key:
+        """What is played: the same for two tasks only if it is the same."""
+        return self.policy.name, self.problem.name, self.horizon
+
+    @property
+    def group(self) -> Key:
+        """Itself: times differ from cell to cell."""
+        return self.key
+
+    def specification(self) -> Specification:
+        """Return what to play."""
+        engine = choose_engine(self.policy, self.problem, self.horizon, "auto").name
+        rounds = np.array([self.horizon])
+        facts = self.policy, self.problem, self.horizon, rounds, self.seed, engine, self.mixture
+        return Specification(*facts)
+
+    def more(self, found: Cell) -> Task | None:
+        """Return the task with more runs if what was found is not precise enough, else None."""
+        if found.reached or self.runs >= self.most:
+            return None
+        wanted = self.runs * min(_GROWTH, _RESERVE * max(_lacking(found, self.precision)))
+        runs = whole_blocks(self.specification(), self.runs, min(wanted, self.most))
+        return replace(self, runs=runs)
+
+
+def _lacking(cell: Cell, precision: float) -> tuple[float, float]:
+    """Return how many times the runs it takes for the mean, and for disasters; at most 1: none."""
+    goal = precision * cell.mean.value
+    mean = (2.0 * cell.mean.error / goal) ** 2 if goal > 0.0 else 0.0
+    if cell.disaster_bound <= RARE:
+        return mean, 0.0
+    if cell.disaster.value < 0.5 * RARE:
+        return mean, cell.disaster_bound / RARE
+    unknown = (cell.disaster.error / (KNOWN * cell.disaster.value)) ** 2
+    return mean, max(unknown, SEEN / max(cell.disasters, 1.0))
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A policy that does not play a problem, and why."""
+
+    place: str
+    policy: str
+    reason: str
+
+
+def make_task(
+    place: str,
+    policy: Policy,
+    problem: Problem,
+    horizon: int,
+    seed: int,
+    precision: float = PRECISION,
+    runs: int | None = None,
+    budget: float = BUDGET,
+) -> Task | Skipped:
+    """Return the cell of a policy on a problem, or why it is not played.
+
+    It may cost `budget` nominal seconds.
+    """
+    try:
+        specification = specify(policy, problem, horizon, np.array([horizon]), seed, "auto")
+        specification.check_identity()
+        policy.arguments(horizon)
+    except ValueError as error:
+        return Skipped(place, policy.name, str(error).removesuffix("."))
+    if runs is not None:
+        return Task(place, policy, problem, horizon, runs, seed, runs, math.nan)
+    cost = choose_engine(policy, problem, horizon, "auto").cost(policy, problem, horizon)
+    affordable = int(1e9 * budget / cost)
+    if affordable * _STRETCH < _FEWEST:
+        seconds = cost * _FEWEST / 1e9
+        reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
+        return Skipped(place, policy.name, reason)
+    tilted = obstacle(problem, horizon) is None and affordable >= _FIRST
+    most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
+    first = whole_blocks(specification, 0, min(_FIRST, most))
+    mixture = first_mixture(problem, horizon) if tilted else PLAIN
+    return Task(place, policy, problem, horizon, first, seed, most, precision, mixture)
+
+
+def read_cell(task: Task, job: Job) -> Cell:
+    """Return the cell of a finished job."""
+    found = job.result
+    assert found is not None
+    result = found[0]
+    median = float(result.quantile(0.5))
+    tail = result.tail(DISASTER * median)
+    seen = _effective_disasters(result, DISASTER * median)
+    # Mixtures make the best arm fail. What else there may be shows only in runs that are plain.
+    unseen = _UNSEEN / (float(task.mixture.shares[0]) * result.runs)
+    bound = tail.value + 2.0 * tail.stderr + unseen
+    cell = Cell(
+        place=task.place,
+        policy=result.policy,
+        label=result.label,
+        problem=found.problem,
+        engine=result.engine,
+        sampling=result.sampling,
+        horizon=result.horizon,
+        runs=result.runs,
+        effective_runs=result.effective_runs,
+        mean=Estimate(result.mean_regret, float(result.stderr[-1])),
+        deviation=Estimate(result.deviation.value, deviation_error(result)),
+        failure=Estimate(*result.failure),
+        median=median,
+        disaster=Estimate(*tail),
+        disaster_bound=min(1.0, bound),
+        disasters=seen,
+        reached=False,
+        seconds=result.seconds,
+    )
+    if math.isnan(task.precision):
+        return replace(cell, reached=True)
+    return replace(cell, reached=max(_lacking(cell, task.precision)) <= 1.0)
+
+
+def _effective_disasters(result: PolicyResult, x: float) -> float:
+    """Return how many unweighted runs above x would be as informative as the weighted ones."""
+    edges, _, _ = result.tail_curve()
+    above = edges > x * 1.01  # bin b holds what lies above edge b + 1; x is rounded to an edge
+    sums, squares = result.histogram[:, : int(above.sum())].sum(axis=1)
+    return float(sums**2 / squares) if squares > 0.0 else 0.0

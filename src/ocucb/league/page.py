@@ -1,0 +1,240 @@
+"""The page of the league: one self-contained HTML file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from .._version import __version__
+from ..progress import duration
+from ..reports.estimates import Estimate
+from ..reports.page import Section, circumstances, document, facts_table, figure
+from .advice import advise, answer
+from .measure import BUDGET, DISASTER, KNOWN, PRECISION, RARE, SEEN, Cell, Skipped
+from .problems import Contest
+from .questions import QUESTIONS, Cells
+from .standings import Player, Row, Standings, by_mean
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page shows."""
+
+    standings: Standings
+    cells: Sequence[Cell]
+    skipped: Sequence[Skipped]
+    questions: Sequence[str]
+    answers: Cells
+    seed: int
+    workers: int
+    seconds: float
+    precision: float
+    runs: int | None
+
+
+def page(report: Report, folder: Path) -> str:
+    """Return the page; the figures are read from `folder`."""
+    standings = report.standings
+    intro = f"""<p>{len(standings.players)} policies on {len(standings.contests)} problems, each
+simulated with ocucb {escape(__version__)} until its error bars are short: mean regret relative to
+the best, its spread, disasters, and the time for a decision.</p>"""
+    sections = []
+    if standings.best:
+        sections += [
+            Section("advice", "Which one should I use?", _advice(report)),
+            Section("tables", "Tables", _tables(report)),
+            Section("map", "Problem by problem", _map(report, folder)),
+        ]
+    if report.questions:
+        body = "".join(_question(name, report, folder) for name in report.questions)
+        sections.append(Section("questions", "The open questions of the paper", body))
+    sections.append(Section("settings", "How it was made", _settings(report)))
+    return document("The league of bandit policies", intro, sections, _STYLE)
+
+
+def _advice(report: Report) -> str:
+    found = advise(report.standings)
+    rows = "".join(
+        f"<tr><td>{escape(one.situation)}</td><td><b>{escape(one.pick.player.label)}</b></td>"
+        f"<td>{_number(one.pick.mean)}</td><td>{_number(one.pick.worst)}<br>"
+        f'<span class="soft">{escape(one.pick.worst.where)}</span></td>'
+        f"<td>{escape(', '.join(one.equals)) or '–'}</td></tr>"
+        for one in found
+    )
+    return f"""<p>{escape(answer(report.standings))}</p>
+<table class="wide"><thead><tr><th>Situation</th><th>Lowest mean regret</th><th>Geometric mean
+ratio</th><th>Worst ratio</th><th>Cannot be told from it</th></tr></thead>
+<tbody>{rows}</tbody></table>
+<p class="soft">The policy with the lowest regret over the situation's problems (geometric mean
+of ratios to the best policy on each), among those that played all of them. A policy is left out of
+the last column only if it is behind by more than errors explain. Numbers are ± two standard
+errors.</p>"""
+
+
+def _number(one: Estimate, digits: int = 2) -> str:
+    error = (
+        "" if not math.isfinite(one.error) or one.error == 0.0 else f" ± {_short(2 * one.error)}"
+    )
+    return f"{one.value:.{digits}f}{error}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.005 else f"{value:.3f}"
+
+
+def _chance(value: Estimate, bound: float) -> str:
+    """Return a probability with its error, or its bound if that is all that is known."""
+    if value.value > 0.0 and value.error <= KNOWN * value.value:
+        return f"{_percent(value.value)} ± {_percent(2 * value.error)}"
+    return f"≤ {_percent(bound)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
+
+
+def _tables(report: Report) -> str:
+    parts = []
+    for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
+        contests = [one for one in report.standings.contests if one.clicks == clicks]
+        if contests:
+            rows = report.standings.table(contests)
+            order = {row.player: i for i, row in enumerate(by_mean(rows), 1)}
+            body = "".join(_row(i, order[row.player], row) for i, row in enumerate(rows, 1))
+            parts.append(
+                f"<h3>{title}, by worst ratio</h3>{_head()}<tbody>{body}</tbody></table>"
+                f"<h3>{title}, by geometric mean</h3><ol class='order'>"
+                + "".join(
+                    f"<li>{escape(row.player.label)} <b>{row.mean.value:.2f}</b>{_missing(row)}"
+                    "</li>"
+                    for row in by_mean(rows)
+                )
+                + "</ol>"
+            )
+    notes = f"""<p class="soft">Ratio: mean regret over the lowest of any policy on the problem.
+Standard deviation: in units of that lowest mean regret, geometric mean over problems. Disaster: a
+regret above {DISASTER:.0f} times the policy's own median; the largest probability over problems,
+or a bound where too few were seen. Time: processor time of a decision in the step engine with ten
+arms, reward included. Policies marked * do not need the horizon. Who did not play everywhere comes
+last; <em>short</em> counts problems on which the budget ended before the precision was
+reached.</p>"""
+    return notes + "".join(parts)
+
+
+def _head() -> str:
+    titles = ("", "Policy", "Worst ratio", "Geometric mean (rank)", "Standard deviation")
+    more = ("P(disaster), worst", "Time", "Short")
+    cells = "".join(f"<th>{one}</th>" for one in (*titles, *more))
+    return f'<table class="wide"><thead><tr>{cells}</tr></thead>'
+
+
+def _row(number: int, order: int, row: Row) -> str:
+    seconds = row.player.seconds
+    took = f"{1e9 * seconds:.0f} ns" if math.isfinite(seconds) else "–"
+    return (
+        f"<tr><td>{number}</td><td>{_name(row.player)}{_missing(row)}</td>"
+        f'<td>{_number(row.worst)}<br><span class="soft">{escape(row.worst.where)}</span></td>'
+        f"<td>{_number(row.mean)} ({order})</td><td>{row.deviation:.2f}</td>"
+        f"<td>{_chance(row.disaster, row.disaster_bound)}<br>"
+        f'<span class="soft">{escape(row.disaster.where)}</span></td>'
+        f'<td><span class="time">{took}</span></td><td>{row.few_runs or ""}</td></tr>'
+    )
+
+
+def _name(player: Player) -> str:
+    return escape(player.label) + ("" if player.needs_horizon else "*")
+
+
+def _missing(row: Row) -> str:
+    return "" if row.complete else f" ({row.played} of {row.contests} problems)"
+
+
+def _map(report: Report, folder: Path) -> str:
+    explained = (
+        "The best of each problem is 1.00; empty where a policy is not for such rewards, or was "
+        "not played."
+    )
+    picture = figure(folder, "ratios", "Mean regret relative to the best", explained)
+    details = "".join(_contest(one, report) for one in report.standings.contests)
+    data = " ".join(f'<a href="{name}">{name}</a>' for name in ("cells.csv", "league.csv"))
+    return f"{picture}<p>{data}</p>{details}"
+
+
+def _contest(contest: Contest, report: Report) -> str:
+    rows = []
+    for player, cell in report.standings.of(contest):
+        ratio = report.standings.ratio(player, contest)
+        assert ratio is not None
+        mark = "" if cell.reached else " (budget)"
+        rows.append(
+            f"<tr><td>{_name(player)}</td>"
+            f"<td>{cell.mean.value:.4g} ± {2 * cell.mean.error:.2g}</td>"
+            f"<td>{_number(ratio)}</td>"
+            f"<td>{cell.deviation.value:.3g} ± {2 * cell.deviation.error:.2g}</td>"
+            f"<td>{_chance(cell.disaster, cell.disaster_bound)}</td>"
+            f"<td>{cell.runs:,}{mark}</td><td>{cell.effective_runs:,.0f}</td>"
+            f"<td>{cell.disasters:.0f}</td><td>{cell.engine}</td></tr>"
+        )
+    skipped = "".join(
+        f"<li>{escape(one.policy)}: not played, {escape(one.reason)}</li>"
+        for one in report.skipped
+        if one.place == contest.name
+    )
+    titles = ("Policy", "Mean regret", "Ratio", "Standard deviation", "P(disaster)", "Runs")
+    more = ("Effective runs", "Disasters seen", "Engine")
+    head = "".join(f"<th>{one}</th>" for one in (*titles, *more))
+    return (
+        f'<details id="{contest.name}"><summary><b>{contest.name}</b> ({contest.group}): '
+        f'{escape(contest.title)}</summary><table class="wide"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table><ul>{skipped}</ul></details>"
+    )
+
+
+def _question(name: str, report: Report, folder: Path) -> str:
+    question = QUESTIONS[name]
+    number = list(QUESTIONS).index(name) + 1
+    text = escape(question.answer(report.answers))
+    return figure(folder, name, f"{number}. {question.title.removesuffix('?')}", text)
+
+
+def _settings(report: Report) -> str:
+    cells = report.cells
+    asked = f"two standard errors of at most {report.precision:.3g} of the mean"
+    short = sum(not one.reached for one in cells)
+    tilted = sum(one.sampling != "plain" for one in cells)
+    facts = {
+        "Seed": str(report.seed),
+        "Cells": f"{len(cells):,}, {tilted:,} of them tilted",
+        "Precision": asked if report.runs is None else f"{report.runs:,} plain runs for each cell",
+        "Short of it": f"{short:,} cells, whose budget of {BUDGET:g} s ended before",
+        "Not played": f"{len(report.skipped):,} cells, which the lists above name",
+        "Runs": f"{sum(one.runs for one in cells):,}",
+        "Pulls": f"{sum(float(one.runs) * one.horizon for one in cells):.2e}",
+        "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
+    } | circumstances()
+    option = "" if report.runs is None else f" --runs {report.runs}"
+    if report.runs is None and report.precision != PRECISION:
+        option = f" --precision {report.precision:g}"
+    return f"""{facts_table(facts)}
+<p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
+and until the probability of a disaster is known to be below {_percent(RARE)}, or is known to
+{KNOWN:.0%} of itself with at least {SEEN:.0f} effective disasters seen. It may cost {BUDGET:g}
+nominal seconds: slow policies get fewer runs, which the tables say. Tilted runs are drawn from a
+broad mixture in which the best arm's first rewards are often worse than they are, and weighted
+accordingly, so that rare failures are seen. Worst cases are taken over five gaps between 1 and 16
+times σ sqrt(K/n), for each policy its own. Policies have their default parameters.
+<code>ocucb league{option} --seed {report.seed}</code> makes this page;
+<code>ocucb league --policy mypolicy.py:mine</code> adds a policy of yours.</p>"""
+
+
+_STYLE = """
+h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
+.soft { color: var(--soft); font-size: .85rem; }
+.wide { font-size: .85rem; display: block; overflow-x: auto; }
+.wide td, .wide th { padding-right: .8rem; }
+.order { columns: 14rem; font-size: .85rem; }
+summary { cursor: pointer; padding: .2rem 0; }
+"""

@@ -1,0 +1,163 @@
+"""What the league plays: problems in families, as data.
+
+A contest is one problem and horizon; the worst case over Δ is several, of which the one with the
+largest mean regret counts, for each policy its own. Rewards are Gaussian with σ = 1, or clicks:
+rewards of 0 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
+
+FEW_ARMS = 10  # up to this, arms are few
+
+Instance = tuple[Problem, int]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A problem of the league.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line.
+    group : str
+        Its family.
+    title : str
+        What is played, for people.
+    instances : tuple of (Problem, int)
+        Problem and horizon; several for a worst case.
+    """
+
+    name: str
+    group: str
+    title: str
+    instances: tuple[Instance, ...]
+
+    @property
+    def clicks(self) -> bool:
+        """Whether rewards are 0 and 1."""
+        return self.instances[0][0].rewards.binary
+
+    @property
+    def few_arms(self) -> bool:
+        """Whether it has few arms."""
+        return self.instances[0][0].arms <= FEW_ARMS
+
+
+def _one(name: str, group: str, title: str, problem: Problem, horizon: int) -> Contest:
+    return Contest(name, group, title, ((replace(problem, name=name), horizon),))
+
+
+# Δ in units of σ sqrt(K / n): policies have their worst case in between
+_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
+
+
+def _worst_gap(K: int, n: int) -> Contest:
+    gaps = [scale * math.sqrt(K / n) for scale in _SCALES]
+    name = f"worst-{K}-{n:.0e}".replace("e+0", "e")
+    title = f"K = {K}, n = {_power(n)}, worst Δ"
+    return Contest(name, "worst case over Δ", title, tuple((gap(K, one), n) for one in gaps))
+
+
+def _worst_clicks(n: int) -> Contest:
+    gaps = [scale * 0.5 * math.sqrt(2 / n) for scale in _SCALES]
+    title = f"clicks at 50%, K = 2, n = {_power(n)}, worst Δ"
+    problems = [replace(bernoulli([0.5, 0.5 - one]), name=f"clicks:gap={one:g}") for one in gaps]
+    return Contest("worst-clicks", "worst case over Δ", title, tuple((one, n) for one in problems))
+
+
+def _power(n: int) -> str:
+    return "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(round(math.log10(n))))
+
+
+def _groups(K: int) -> Problem:
+    """One arm, a tenth of the arms close behind it, and the others far behind."""
+    return gaussian([0.0] + [-0.1] * (K // 10) + [-0.5] * (K - 1 - K // 10))
+
+
+_TWO, _MANY, _NEEDLE = "two arms", "many arms", "needle in a haystack"
+_UNIFORM, _UNBALANCED = "uniform arms", "unbalanced"
+_HALF, _RARE = "clicks at 50%", "clicks at 2%"
+_SHORT, _LONG = "short horizon", "long horizon"
+
+CONTESTS: dict[str, Contest] = {
+    one.name: one
+    for one in (
+        _one("two-easy", _TWO, "two arms, Δ = 1, n = 10⁴", gap(2, 1.0), 10_000),
+        _one("two", _TWO, "two arms, Δ = 0.3, n = 10⁴", gap(2, 0.3), 10_000),
+        _one("two-close", _TWO, "two arms, Δ = 0.05, n = 10⁴", gap(2, 0.05), 10_000),
+        _one("ten", _MANY, "10 arms, Δ = 0.3, n = 10⁴", gap(10, 0.3), 10_000),
+        _one("groups", _MANY, "50 arms in groups, n = 10⁴", _groups(50), 10_000),
+        _one("needle", _NEEDLE, "1 good arm of 100, Δ = 1, n = 5,000", gap(100, 1.0), 5_000),
+        _one("needle-hard", _NEEDLE, "1 good arm of 20, Δ = 0.5, n = 10⁴", gap(20, 0.5), 10_000),
+        _one("uniform-10", _UNIFORM, "10 uniform arms, n = 10⁴", uniform_arms(10), 10_000),
+        _one("uniform-50", _UNIFORM, "50 uniform arms, n = 10⁴", uniform_arms(50), 10_000),
+        _one("moss-20", _UNBALANCED, "MOSS's trap, K = 20, n = 8,000", moss_failure(20), 8_000),
+        _one(
+            "runner-up",
+            _UNBALANCED,
+            "10 arms, one close behind, n = 10⁴",
+            gaussian([0.0, -0.1] + [-1.0] * 8),
+            10_000,
+        ),
+        _one("short-2", _SHORT, "two arms, Δ = 0.5, n = 100", gap(2, 0.5), 100),
+        _one("short-10", _SHORT, "10 arms, Δ = 1, n = 200", gap(10, 1.0), 200),
+        _one("long-2", _LONG, "two arms, Δ = 0.3, n = 2·10⁵", gap(2, 0.3), 200_000),
+        _one("long-10", _LONG, "10 arms, Δ = 0.5, n = 10⁵", gap(10, 0.5), 100_000),
+        _worst_gap(2, 1000),
+        _worst_gap(2, 100_000),
+        _worst_gap(10, 10_000),
+        _one("half-2", _HALF, "clicks at 50% and 45%, n = 10⁴", bernoulli([0.5, 0.45]), 10_000),
+        _one(
+            "half-10",
+            _HALF,
+            "10 arms, clicks at 50% and 40%, n = 10⁴",
+            bernoulli([0.5] + [0.4] * 9),
+            10_000,
+        ),
+        _one("rare-2", _RARE, "clicks at 2% and 1%, n = 10⁴", bernoulli([0.02, 0.01]), 10_000),
+        _one(
+            "rare-10",
+            _RARE,
+            "10 arms, clicks at 2% and 1%, n = 10⁴",
+            bernoulli([0.02] + [0.01] * 9),
+            10_000,
+        ),
+        _one(
+            "rare-short",
+            _SHORT,
+            "5 arms, clicks at 2% and 0.5%, n = 2,000",
+            bernoulli([0.02] + [0.005] * 4),
+            2_000,
+        ),
+        _one(
+            "ladder",
+            _RARE,
+            "10 arms, clicks at 10, 5, 2 and 1%, n = 10⁴",
+            # the arms of the low-reward scenario of Garivier and Cappé (2011)
+            bernoulli([0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]),
+            10_000,
+        ),
+        _worst_clicks(10_000),
+    )
+}
+
+
+def select(names: Iterable[str]) -> list[Contest]:
+    """Return the contests that the given names select; all if none are given.
+
+    Examples
+    --------
+    >>> [one.title for one in select(["ten"])]
+    ['10 arms, Δ = 0.3, n = 10⁴']
+    """
+    wanted = set(names)
+    for name in wanted - CONTESTS.keys():
+        raise ValueError(f"no problem is called {name!r}; choose from {', '.join(CONTESTS)}.")
+    return [one for one in CONTESTS.values() if one.name in wanted or not wanted]

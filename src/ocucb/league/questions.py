@@ -1,0 +1,416 @@
+"""The open questions of the paper, each with what it takes to answer it and the answer's sentences.
+
+Lattimore (2015) ends with problems left open. What has been proposed since is in the league, so
+that each becomes a comparison: policies, problems, and two sentences made from the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..policies import FAMILIES, OCUCB, Policy
+from ..problems import Problem, gap
+from ..reports.estimates import Estimate, geometric_mean
+from .advice import listed
+from .measure import Cell, Key
+from .problems import CONTESTS, Contest
+
+Play = tuple[Policy, Problem, int]
+
+ALPHAS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
+PSIS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
+FRONTIER = ("two", "ten", "uniform-10")
+BESIDE = ("adaucb", "kl-ucb", "light-tailed", "gittins", "moss", "thompson", "ucb")
+
+EPOCH = 64  # rounds before the first restart
+TOTALS = tuple(EPOCH * (2**m - 1) for m in (4, 6, 8, 10, 12))
+PAIRS = (("ocucb", "ocucb-n"), ("moss", "moss-anytime"))
+GAPS = {"two arms": gap(2, 0.3), "10 arms": gap(10, 0.3)}  # Δ = 0.3
+
+LONG = tuple(10**k for k in range(3, 10))
+
+BAYESIAN = ("thompson", "mots", "gittins")
+LOW_VARIANCE = ("kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb")
+RARE_CLICKS = ("rare-2", "rare-10", "rare-short", "ladder")
+
+
+def ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
+    """Return OCUCB, without a warning if the theory does not cover its parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return OCUCB(alpha=alpha, psi=psi)
+
+
+def named(names: Iterable[str]) -> list[Policy]:
+    """Return those of some policies that exist, with their default parameters."""
+    return [FAMILIES[name]() for name in names if name in FAMILIES]
+
+
+def instance(name: str) -> tuple[Problem, int]:
+    """Return the problem and horizon of a contest."""
+    return CONTESTS[name].instances[0]
+
+
+class Cells:
+    """What was measured, by what was played."""
+
+    def __init__(self, cells: Mapping[Key, Cell]) -> None:
+        self._cells = cells
+
+    def get(self, policy: Policy, problem: Problem, horizon: int) -> Cell | None:
+        """Return a cell, or None if it was not played."""
+        return self._cells.get((policy.name, problem.name, horizon))
+
+    def all(self, plays: Sequence[Play]) -> list[Cell]:
+        """Return the cells of some plays, without those that were not played."""
+        return [cell for one in plays if (cell := self.get(*one)) is not None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An open question.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line, and that of its figure.
+    title : str
+        The question.
+    plays : callable
+        Returns what must be played to answer it.
+    answer : callable
+        Turns the cells into sentences.
+    """
+
+    name: str
+    title: str
+    plays: Callable[[], list[Play]]
+    answer: Callable[[Cells], str]
+
+
+def _times(one: Estimate) -> str:
+    return f"{one.value:.2f} ± {2 * one.error:.2f}"
+
+
+def _mean(values: Sequence[Estimate]) -> Estimate:
+    return geometric_mean(values) if values else Estimate(math.nan, math.nan)
+
+
+# 1. Robustness against mean regret.
+
+
+def alpha_plays(name: str) -> list[Play]:
+    """Return OCUCB with every α on a contest."""
+    return [(ocucb(alpha=alpha), *instance(name)) for alpha in ALPHAS]
+
+
+def psi_plays(name: str) -> list[Play]:
+    """Return OCUCB with every ψ on a contest."""
+    return [(ocucb(psi=psi), *instance(name)) for psi in PSIS]
+
+
+def beside_plays(name: str) -> list[Play]:
+    """Return the other policies on a contest."""
+    return [(policy, *instance(name)) for policy in named(BESIDE)]
+
+
+def _frontier_plays() -> list[Play]:
+    parts = (alpha_plays, psi_plays, beside_plays)
+    return [play for name in FRONTIER for part in parts for play in part(name)]
+
+
+def beyond(cells: Cells, name: str) -> list[str]:
+    """Return the policies with lower mean and deviation than OCUCB has with any α or ψ.
+
+    Both differences must exceed two standard errors, for every α and ψ: nothing that OCUCB can be
+    tuned to is as good in one respect without being worse in the other.
+    """
+    tuned = cells.all(alpha_plays(name) + psi_plays(name))
+
+    def matched(rival: Cell) -> bool:
+        return any(
+            _not_above(one.mean, rival.mean) and _not_above(one.deviation, rival.deviation)
+            for one in tuned
+        )
+
+    return [one.label for one in cells.all(beside_plays(name)) if not matched(one)]
+
+
+def _not_above(one: Estimate, other: Estimate) -> bool:
+    """Tell whether `one` is not above `other` by more than two standard errors."""
+    more = one - other
+    return not more.value > 2.0 * more.error
+
+
+def _frontier_answer(cells: Cells) -> str:
+    calm, costs, last, ahead = [], [], [], []
+    for name in FRONTIER:
+        title = CONTESTS[name].title
+        tuned = cells.all(alpha_plays(name))
+        usual = cells.get(ocucb(), *instance(name))
+        if usual is None or not tuned:
+            continue
+        steady = min(tuned, key=lambda one: one.deviation.value)
+        alpha = steady.policy.partition("alpha=")[2].partition(",")[0]
+        calm.append(
+            f"α = {alpha} ({steady.deviation.value:.3g} instead of {usual.deviation.value:.3g}; "
+            f"{title})"
+        )
+        costs.append(f"{(steady.mean / usual.mean).value:.2f}")
+        last.append(f"{tuned[-1].deviation.value:.3g}")
+        ahead += [f"{label} ({title})" for label in beyond(cells, name)]
+    if not calm:
+        return "It was not played."
+    text = (
+        f"OCUCB's standard deviation is smallest with {listed(calm)}, at {listed(costs)} times the "
+        f"mean regret of α = 3; with α = {ALPHAS[-1]:g} it is {listed(last)}. "
+    )
+    if ahead:
+        return text + f"Neither α nor ψ makes it as good in mean and deviation as {listed(ahead)}."
+    return text + "No other policy is better in both by more than errors, whatever α and ψ are."
+
+
+# 2. The price of not knowing the horizon.
+
+
+def epochs(total: int) -> list[int]:
+    """Return the horizons of restarts that double, which add up to `total`.
+
+    Examples
+    --------
+    >>> epochs(64 * 7)
+    [64, 128, 256]
+    """
+    found: list[int] = []
+    length = EPOCH
+    while sum(found) < total:
+        found.append(length)
+        length *= 2
+    return found
+
+
+def _price_plays() -> list[Play]:
+    lengths = sorted({*TOTALS, *epochs(TOTALS[-1])})
+    return [
+        (policy, problem, n)
+        for problem in GAPS.values()
+        for pair in PAIRS
+        for policy, horizons in zip(_pair(pair), (lengths, TOTALS), strict=False)
+        for n in horizons
+    ]
+
+
+def _pair(pair: tuple[str, str]) -> list[Policy]:
+    return named(pair)
+
+
+def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Estimate | None:
+    """Return the mean regret of a policy that is restarted with doubled horizons.
+
+    Restarts are independent, so their mean regrets add up.
+    """
+    parts = [cells.get(policy, problem, n) for n in epochs(total)]
+    means = [one.mean for one in parts if one is not None]
+    if len(means) < len(parts):
+        return None
+    return Estimate(sum(one.value for one in means), math.hypot(*(one.error for one in means)))
+
+
+def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, list[Estimate]]:
+    """Return regret relative to the policy that knows the horizon, for each of `TOTALS`."""
+    policies = _pair(pair)
+    found: dict[str, list[Estimate]] = {}
+    for n in TOTALS:
+        known = cells.get(policies[0], problem, n)
+        if known is None:
+            continue
+        again = restarted(cells, policies[0], problem, n)
+        if again is not None:
+            ratio = again / known.mean
+            label = f"{policies[0].label}, restarted"
+            found.setdefault(label, []).append(Estimate(ratio.value, ratio.error, str(n)))
+        for policy in policies[1:]:
+            cell = cells.get(policy, problem, n)
+            if cell is not None:
+                ratio = cell.mean / known.mean
+                found.setdefault(policy.label, []).append(
+                    Estimate(ratio.value, ratio.error, str(n))
+                )
+    return found
+
+
+def _price_answer(cells: Cells) -> str:
+    sentences = []
+    for pair in PAIRS:
+        ratios: dict[str, list[Estimate]] = {}
+        for problem in GAPS.values():
+            for label, found in prices(cells, problem, pair).items():
+                ratios.setdefault(label, []).extend(found)
+        parts = [f"{label} pays {_times(_mean(found))} times" for label, found in ratios.items()]
+        if parts:
+            sentences.append(
+                f"Compared with {named(pair[:1])[0].label}, which knows the horizon, "
+                f"{listed(parts)} the regret on average (Δ = 0.3, K = 2 and 10, n = {TOTALS[0]:,} "
+                f"to {TOTALS[-1]:,})."
+            )
+    return " ".join(sentences) or "It was not played."
+
+
+# 3. α = 2 with log log.
+
+
+def long_policies() -> list[Policy]:
+    """Return the policies that are compared at long horizons."""
+    return [ocucb(), ocucb(alpha=2.0), *named(["ocucb-loglog", "aocucb"])]
+
+
+def _long_plays() -> list[Play]:
+    policies = long_policies()
+    return [(one, problem, n) for problem in GAPS.values() for one in policies for n in LONG]
+
+
+def _long_answer(cells: Cells) -> str:
+    candidates = named(["ocucb-loglog"])
+    sentences = []
+    for where, problem in GAPS.items():
+        for policy in candidates:
+            parts = []
+            for rival in (ocucb(), ocucb(alpha=2.0)):
+                mine, theirs = cells.get(policy, problem, LONG[-1]), None
+                theirs = cells.get(rival, problem, LONG[-1])
+                if mine is not None and theirs is not None:
+                    alpha = f"{rival.parameters['alpha']:g}"
+                    parts.append(
+                        f"{_times(mine.mean / theirs.mean)} times that of α = {alpha} without it"
+                    )
+            if parts:
+                better = _first_better(cells, policy, problem)
+                sentences.append(
+                    f"With {where}, the regret of α = 2 with log log at n = 10⁹ is {listed(parts)}"
+                    f"{better}."
+                )
+    return " ".join(sentences) or "It was not played."
+
+
+def _first_better(cells: Cells, policy: Policy, problem: Problem) -> str:
+    """Say from which horizon on a policy beats OCUCB with α = 3 by more than its errors."""
+    ahead = None
+    for n in reversed(LONG):
+        mine, usual = cells.get(policy, problem, n), cells.get(ocucb(), problem, n)
+        if mine is None or usual is None:
+            break
+        less = usual.mean - mine.mean
+        if not less.value > 2.0 * less.error:
+            break
+        ahead = n
+    if ahead is None:
+        return ", so it is not better than α = 3 there"
+    return f", and it is better than α = 3 from n = 10^{round(math.log10(ahead))} on"
+
+
+# 4. What a known horizon gives Thompson sampling.
+
+
+def gaussian_contests() -> list[Contest]:
+    """Return the contests with Gaussian rewards."""
+    return [one for one in CONTESTS.values() if not one.clicks]
+
+
+def _bayesian_plays() -> list[Play]:
+    return [
+        (policy, *one)
+        for contest in gaussian_contests()
+        for policy in named(BAYESIAN)
+        for one in contest.instances
+    ]
+
+
+def largest(cells: Cells, policy: Policy, contest: Contest) -> Estimate | None:
+    """Return the largest mean regret of a policy among a contest's instances."""
+    found = cells.all([(policy, *one) for one in contest.instances])
+    if len(found) < len(contest.instances):
+        return None
+    return max((one.mean for one in found), key=lambda mean: mean.value)
+
+
+def relative(
+    cells: Cells, policy: Policy, other: Policy, contests: Iterable[Contest]
+) -> list[Estimate]:
+    """Return the regret of a policy relative to another, where both played."""
+    ratios = []
+    for contest in contests:
+        mine, theirs = largest(cells, policy, contest), largest(cells, other, contest)
+        if mine is not None and theirs is not None:
+            ratio = mine / theirs
+            ratios.append(Estimate(ratio.value, ratio.error, contest.title))
+    return ratios
+
+
+def _compared(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Contest]) -> str:
+    """Say what each policy's regret is relative to that of one of them."""
+    (rival,) = named([base])
+    parts, every = [], []
+    for policy in named(names):
+        ratios = relative(cells, policy, rival, contests)
+        if ratios and policy != rival:
+            count = "" if len(ratios) == len(contests) else f" (on {len(ratios)} of them)"
+            parts.append(f"{policy.label} {_times(_mean(ratios))} times{count}")
+            every += [(one, policy.label) for one in ratios]
+    if not parts:
+        return "It was not played."
+    low, high = (choose(every, key=lambda pair: pair[0].value) for choose in (min, max))
+    return (
+        f"Averaged over {len(contests)} problems, relative to the regret of {rival.label}: "
+        f"{listed(parts)}. Problem by problem, this goes from {low[0].value:.2f} ({low[1]}; "
+        f"{low[0].where}) to {high[0].value:.2f} ({high[1]}; {high[0].where})."
+    )
+
+
+def _bayesian_answer(cells: Cells) -> str:
+    return _compared(cells, BAYESIAN, "thompson", gaussian_contests())
+
+
+# 5. Low variance.
+
+
+def rare_contests() -> list[Contest]:
+    """Return the contests with clicks of low variance."""
+    return [CONTESTS[name] for name in RARE_CLICKS]
+
+
+def _variance_plays() -> list[Play]:
+    return [(policy, *instance(name)) for name in RARE_CLICKS for policy in named(LOW_VARIANCE)]
+
+
+def _variance_answer(cells: Cells) -> str:
+    return _compared(cells, LOW_VARIANCE, "ocucb", rare_contests())
+
+
+QUESTIONS = {
+    one.name: one
+    for one in (
+        Question(
+            "frontier",
+            "What does robustness cost in mean regret?",
+            _frontier_plays,
+            _frontier_answer,
+        ),
+        Question("price", "What does an unknown horizon cost?", _price_plays, _price_answer),
+        Question("loglog", "Is α = 2 with log log better for long?", _long_plays, _long_answer),
+        Question(
+            "bayesian",
+            "What does a known horizon give Thompson sampling?",
+            _bayesian_plays,
+            _bayesian_answer,
+        ),
+        Question(
+            "variance",
+            "What is there to gain where the variance is low?",
+            _variance_plays,
+            _variance_answer,
+        ),
+    )
+}

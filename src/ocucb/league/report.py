@@ -1,0 +1,260 @@
+"""The whole league: play, then write data, figures and page into one folder."""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._files import check_writable, make_folder, noting, replacing
+from .._text import to_count
+from .._waiting import Interrupts
+from ..policies import Policy
+from ..reports import pictures
+from ..reports.measure import RunContext, measure
+from ..reports.progress import Display
+from ..simulation import to_workers
+from ..store import Store
+from . import drawing
+from .advice import answer
+from .entrants import registered, suits
+from .measure import (
+    BUDGET,
+    PRECISION,
+    Cell,
+    Key,
+    Skipped,
+    Task,
+    make_task,
+    read_cell,
+)
+from .page import Report, page
+from .problems import CONTESTS, Contest, select
+from .questions import QUESTIONS, Cells
+from .standings import Player, Standings
+from .tables import (
+    CELL_COLUMNS,
+    PLAYER_COLUMNS,
+    ROW_COLUMNS,
+    cell_row,
+    player_row,
+    standing_rows,
+)
+from .trial import examine
+
+_SHARED = BUDGET / 3.0  # for one instance of a worst case
+_DATA = ("cells.csv", "league.csv", "skipped.csv", "policies.csv")
+
+
+@dataclass(frozen=True)
+class League:
+    """What the league found and wrote.
+
+    Attributes
+    ----------
+    standings : Standings
+    answer : str
+        Which policy one should use, in a paragraph.
+    files : list of Path
+        The files, the page last.
+    failures : list of str
+        One sentence for each file that could not be written.
+    """
+
+    standings: Standings
+    answer: str
+    files: list[Path]
+    failures: list[str]
+
+
+def play_league(
+    names: Iterable[str] = (),
+    out: str | os.PathLike[str] = "league",
+    *,
+    policies: Iterable[Policy] = (),
+    only: Iterable[Policy] | None = None,
+    runs: int | None = None,
+    precision: float = PRECISION,
+    seed: int = 1,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> League:
+    """Play every policy on the problems of the league, and answer the paper's open questions.
+
+    Parameters
+    ----------
+    names : list of str
+        Problems and questions ("two", "frontier"); all of them by default.
+    out : path
+        The folder for everything. Finished runs are kept there in ``results.db``, so that an
+        interrupted league resumes where it stopped.
+    policies : list of Policy
+        Policies that play too, beside those of this package.
+    only : list of Policy, optional
+        Who plays instead of all policies of this package.
+    runs : int, optional
+        Plain runs per cell, instead of as many as `precision` asks for.
+    precision : float
+        Two standard errors of a mean, as a share of it. Slow policies may get fewer runs than this
+        takes; the page says where.
+    seed : int
+    workers, executor, progress
+        As in `simulate`.
+    say : callable
+        Told what each round takes.
+
+    Returns
+    -------
+    League
+
+    Examples
+    --------
+    >>> import ocucb, tempfile
+    >>> pair = [ocucb.OCUCB(), ocucb.UCB()]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = play_league(["short-2"], folder, only=pair, runs=1000)
+    >>> done.standings.table(done.standings.contests)[0].player.label
+    'OCUCB'
+    """
+    if not 0.0 < precision < 1.0:
+        raise ValueError(f"precision must be between 0 and 1, got {precision:g}.")
+    if runs is not None:
+        runs = to_count(runs, "runs")
+    contests, questions = _selected(names)
+    entrants = _entrants([*(registered() if only is None else only), *policies])
+    threads = to_workers(workers)
+    folder = Path(out)
+    make_folder(folder)
+    figures = [*(["ratios"] if contests else []), *questions]
+    drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
+    check_writable(*(folder / name for name in (*drawn, *_DATA, "index.html")))
+    began = time.monotonic()
+    with Store(folder / "results.db") as store, Display(progress) as display:
+        display.say("preparing")
+        made = _tasks(contests, questions, entrants, seed, precision, runs)
+        tasks = [one for one in made if isinstance(one, Task)]
+        skipped = [one for one in made if isinstance(one, Skipped)]
+        with Interrupts() as interrupts:
+            context = RunContext(threads, executor, store, display, interrupts)
+            cells = measure(tasks, context, read_cell, say, "cells")
+        players = _examined(entrants, contests, display)
+        display.say("drawing")
+        report = Report(
+            standings=Standings(players, contests, _by_key(cells)),
+            cells=cells,
+            skipped=skipped,
+            questions=questions,
+            answers=Cells(_by_key(cells)),
+            seed=seed,
+            workers=threads,
+            seconds=time.monotonic() - began,
+            precision=precision,
+            runs=runs,
+        )
+        failures: list[str] = []
+        files = write_report(folder, report, failures)
+    return League(report.standings, answer(report.standings), files, failures)
+
+
+def _selected(names: Iterable[str]) -> tuple[list[Contest], list[str]]:
+    """Return the contests and questions that names select; all if there are none."""
+    given = list(names)
+    if not given:
+        return list(CONTESTS.values()), list(QUESTIONS)
+    for name in given:
+        if name not in CONTESTS and name not in QUESTIONS:
+            raise ValueError(
+                f"no problem or question is called {name!r}; choose from "
+                f"{', '.join([*CONTESTS, *QUESTIONS])}."
+            )
+    problems = [name for name in given if name in CONTESTS]
+    return select(problems) if problems else [], [name for name in QUESTIONS if name in given]
+
+
+def _entrants(policies: Sequence[Policy]) -> list[Policy]:
+    """Return the policies, or say that two have the same name."""
+    known: dict[str, Policy] = {}
+    for one in policies:
+        if one.name in known:
+            raise ValueError(f"two policies are called {one.name!r}; give yours another name.")
+        known[one.name] = one
+    return list(known.values())
+
+
+def _tasks(
+    contests: Sequence[Contest],
+    questions: Sequence[str],
+    entrants: Sequence[Policy],
+    seed: int,
+    precision: float,
+    runs: int | None,
+) -> list[Task | Skipped]:
+    """Return every cell, once, in the order of contests and questions."""
+    found: dict[Key, Task | Skipped] = {}
+    plays = [
+        # the instances of a worst case share a budget
+        (contest.name, policy, *instance, BUDGET if len(contest.instances) == 1 else _SHARED)
+        for contest in contests
+        for policy in entrants
+        if suits(policy, contest)
+        for instance in contest.instances
+    ]
+    plays += [(name, *play, BUDGET) for name in questions for play in QUESTIONS[name].plays()]
+    for place, policy, problem, horizon, budget in plays:
+        key = policy.name, problem.name, horizon
+        if key not in found:
+            task = make_task(place, policy, problem, horizon, seed, precision, runs, budget)
+            found[key] = task
+    return list(found.values())
+
+
+def _by_key(cells: Iterable[Cell]) -> dict[Key, Cell]:
+    return {one.key: one for one in cells}
+
+
+def _examined(
+    policies: Sequence[Policy], contests: Sequence[Contest], display: Display
+) -> list[Player]:
+    """Return the policies that play in some contests, after a trial."""
+    players = []
+    for policy in policies:
+        suited = [one for one in contests if suits(policy, one)]
+        if suited:
+            display.say(f"trying {policy.label}")
+            players.append(examine(policy, clicks=all(one.clicks for one in suited)))
+    return players
+
+
+def write_report(folder: Path, report: Report, failures: list[str]) -> list[Path]:
+    """Write data, figures and page, and return the files, the page last; note failures."""
+    files = [folder / name for name in _DATA]
+    for path, table in zip(files, _tables(report), strict=True):
+        with noting(failures, path), replacing(path) as file:
+            csv.writer(file, lineterminator="\n").writerows(table)
+    if report.standings.best:
+        files += pictures.write(drawing.ratio_map(report.standings), folder, "ratios", failures)
+    for name in report.questions:
+        files += pictures.write(drawing.draw(name, report.answers), folder, name, failures)
+    path = folder / "index.html"
+    files.append(path)
+    with noting(failures, path), replacing(path) as file:
+        file.write(page(report, folder))
+    return files
+
+
+def _tables(report: Report) -> list[list[Sequence[Any]]]:
+    """Return the rows of all data files."""
+    why = [(one.place, one.policy, one.reason) for one in report.skipped]
+    return [
+        [CELL_COLUMNS, *(cell_row(one, report.seed) for one in report.cells)],
+        [ROW_COLUMNS, *standing_rows(report.standings)],
+        [("place", "policy", "reason"), *why],
+        [PLAYER_COLUMNS, *map(player_row, report.standings.players)],
+    ]

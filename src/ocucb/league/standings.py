@@ -1,0 +1,191 @@
+"""The league's tables: each policy relative to the best on every problem, with errors.
+
+The best of a problem is the policy with the lowest mean regret there. The lowest of many noisy
+numbers is a little too low, so ratios are a little too high, by less than the precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..reports.estimates import Estimate, geometric_mean
+from .measure import Cell, Key
+from .problems import Contest
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy of the league.
+
+    Attributes
+    ----------
+    name, label : str
+    needs_horizon : bool
+        Whether it must know the horizon.
+    seconds : float
+        Processor time of a decision.
+    """
+
+    name: str
+    label: str
+    needs_horizon: bool
+    seconds: float = math.nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy over some contests.
+
+    Attributes
+    ----------
+    player : Player
+    played, contests : int
+        How many it played, and how many there are.
+    worst : Estimate
+        Its largest ratio to the best, and where.
+    mean : Estimate
+        The geometric mean of its ratios.
+    deviation : float
+        The geometric mean of its standard deviations, each in units of the best mean regret.
+    disaster : Estimate
+        The probability of a disaster where that is largest.
+    disaster_bound : float
+        An upper bound for it, everywhere.
+    few_runs : int
+        How many of its cells have fewer runs than their precision asks for.
+    """
+
+    player: Player
+    played: int
+    contests: int
+    worst: Estimate
+    mean: Estimate
+    deviation: float
+    disaster: Estimate
+    disaster_bound: float
+    few_runs: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether it played everywhere."""
+        return self.played == self.contests
+
+
+class Standings:
+    """Cells by policy and contest.
+
+    Parameters
+    ----------
+    players : list of Player
+    contests : list of Contest
+    cells : dict of Key to Cell
+    """
+
+    def __init__(
+        self,
+        players: Sequence[Player],
+        contests: Sequence[Contest],
+        cells: Mapping[Key, Cell],
+    ) -> None:
+        self.players = players
+        self.contests = contests
+        self._cells = {
+            (player.name, contest.name): cell
+            for player in players
+            for contest in contests
+            if (cell := _largest(player, contest, cells)) is not None
+        }
+        self.best = {
+            contest.name: min((one.mean for one in found), key=lambda mean: mean.value)
+            for contest in contests
+            if (found := [cell for _, cell in self.of(contest)])
+        }
+
+    def cell(self, player: Player, contest: Contest) -> Cell | None:
+        """Return what a policy did in a contest, its worst instance; None if it did not play."""
+        return self._cells.get((player.name, contest.name))
+
+    def of(self, contest: Contest) -> list[tuple[Player, Cell]]:
+        """Return who played in a contest, the lowest mean regret first."""
+        found = [(one, cell) for one in self.players if (cell := self.cell(one, contest))]
+        return sorted(found, key=lambda pair: pair[1].mean.value)
+
+    def ratio(self, player: Player, contest: Contest) -> Estimate | None:
+        """Return a policy's mean regret relative to the best in a contest."""
+        cell = self.cell(player, contest)
+        if cell is None:
+            return None
+        best = self.best[contest.name]
+        if cell.mean == best:
+            return Estimate(1.0, 0.0, contest.title)
+        ratio = cell.mean / best
+        return Estimate(ratio.value, ratio.error, contest.title)
+
+    def row(self, player: Player, contests: Iterable[Contest]) -> Row | None:
+        """Return a policy's row in a table of some contests; None if it played in none."""
+        asked = list(contests)
+        played = [one for one in asked if self.cell(player, one) is not None]
+        if not played:
+            return None
+        cells = [cell for one in played if (cell := self.cell(player, one)) is not None]
+        ratios = [ratio for one in played if (ratio := self.ratio(player, one)) is not None]
+        spreads = [
+            cell.deviation.value / self.best[one.name].value
+            for one, cell in zip(played, cells, strict=True)
+        ]
+        positive = [one for one in spreads if one > 0.0]
+        disastrous, where = max(
+            zip(cells, played, strict=True), key=lambda pair: pair[0].disaster.value
+        )
+        return Row(
+            player=player,
+            played=len(played),
+            contests=len(asked),
+            worst=max(ratios, key=lambda one: one.value),
+            mean=geometric_mean(ratios),
+            deviation=math.exp(sum(map(math.log, positive)) / max(1, len(positive))),
+            disaster=Estimate(disastrous.disaster.value, disastrous.disaster.error, where.title),
+            disaster_bound=max(one.disaster_bound for one in cells),
+            few_runs=sum(not one.reached for one in cells),
+        )
+
+    def table(self, contests: Iterable[Contest]) -> list[Row]:
+        """Return the rows of all who played in some contests.
+
+        The smallest worst ratio comes first. Those who did not play everywhere come last: what they
+        were spared might have been their worst.
+        """
+        asked = list(contests)
+        rows = [row for one in self.players if (row := self.row(one, asked)) is not None]
+        return sorted(rows, key=lambda row: (not row.complete, row.worst.value))
+
+    def difference(self, one: Player, other: Player, contests: Iterable[Contest]) -> Estimate:
+        """Return by how much the mean logarithm of regret of `one` exceeds that of `other`."""
+        asked = list(contests)
+        logs = []
+        for contest in asked:
+            mine, theirs = self.cell(one, contest), self.cell(other, contest)
+            assert mine is not None
+            assert theirs is not None
+            ratio = mine.mean / theirs.mean
+            logs.append(Estimate(math.log(ratio.value), ratio.error / ratio.value))
+        value = sum(one.value for one in logs) / len(logs)
+        return Estimate(value, math.hypot(*(one.error for one in logs)) / len(logs))
+
+
+def by_mean(rows: Iterable[Row]) -> list[Row]:
+    """Return rows, the smallest geometric mean first; who did not play everywhere comes last."""
+    return sorted(rows, key=lambda row: (not row.complete, row.mean.value))
+
+
+def _largest(player: Player, contest: Contest, cells: Mapping[Key, Cell]) -> Cell | None:
+    """Return a policy's cell with the largest mean regret among the instances of a contest."""
+    found = [
+        cells.get((player.name, problem.name, horizon)) for problem, horizon in contest.instances
+    ]
+    whole = [one for one in found if one is not None]
+    if len(whole) < len(found):
+        return None
+    return max(whole, key=lambda one: one.mean.value)

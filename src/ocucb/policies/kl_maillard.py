@@ -1,0 +1,66 @@
+"""Kullback-Leibler Maillard sampling: Qin, Jun and Zhang (2023).
+
+>>> from ocucb import KLMaillard
+>>> KLMaillard()
+KLMaillard()
+"""
+
+from math import exp
+from typing import Any
+
+from .._compile import compiled
+from ..random import proportional
+from ._base import choice_policy
+from ._divergence import bernoulli_kl
+from .maillard import gaussian_probabilities, memory_size
+
+
+@compiled
+def unit_probabilities(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any
+) -> None:
+    """Write the arms' probabilities on rewards in [0, 1]."""
+    best = 0.0
+    for i in range(pulls.size):
+        best = max(best, sums[i] / pulls[i])
+    total = 0.0
+    for i in range(pulls.size):
+        memory[i] = exp(-pulls[i] * bernoulli_kl(sums[i] / pulls[i], best))
+        total += memory[i]
+    for i in range(pulls.size):
+        memory[i] /= total
+
+
+@choice_policy(memory=memory_size, probabilities=unit_probabilities)
+def _on_unit_interval(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
+) -> int:
+    unit_probabilities(t, horizon, pulls, sums, sigma, memory)
+    return proportional(memory, stream)
+
+
+@choice_policy(
+    name="kl-maillard",
+    label="KL-Maillard",
+    formula="a random arm, with probability proportional to exp(-T kl(mean, largest mean))",
+    reference="Qin, Jun and Zhang (2023), Kullback-Leibler Maillard sampling for multi-armed "
+    "bandits with bounded rewards",
+    memory=memory_size,
+    probabilities=gaussian_probabilities,
+    unit_form=_on_unit_interval,
+)
+def KLMaillard(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
+) -> int:
+    """Maillard sampling with the divergence of the rewards; for Gaussian ones they are the same.
+
+    Proved for rewards in [0, 1], with the divergence of rewards of 0 and 1: asymptotic optimality
+    if they are 0 and 1, and worst-case regret that adapts to the best arm's variance.
+
+    It runs step by step: every round is a draw that may go to any arm.
+
+    Checked against the paper's abstract and its relation to minimum empirical divergence (Honda and
+    Takemura), which draws with the same probabilities.
+    """
+    gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
+    return proportional(memory, stream)

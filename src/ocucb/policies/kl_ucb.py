@@ -1,0 +1,33 @@
+"""KL-UCB: Garivier and Cappé (2011), Cappé et al. (2013).
+
+>>> from ocucb import KLUCB
+>>> KLUCB()
+KLUCB(c=0)
+"""
+
+from math import log
+
+from ._base import at_least, kl_policy
+
+
+@kl_policy(
+    name="kl-ucb",
+    label="KL-UCB",
+    formula="largest q with T * kl(mean, q) <= log(t) + c * log(max(1, log(t)))",
+    reference="Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and "
+    "beyond",
+    valid={"c": at_least(0)},
+    unplayed_index="nondecreasing",
+    concave=True,
+)
+def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -> float:
+    """UCB with the divergence of the rewards in place of a square root; needs no horizon.
+
+    Proved: asymptotic optimality for rewards of 0 and 1 and for one-parameter exponential families,
+    and log regret for any rewards in [0, 1], all with c = 3. The authors recommend c = 0 in
+    practice. For Gaussian rewards and c = 0 this is UCB with constant 2.
+
+    Checked against the paper's algorithm 1 as quoted in SMPyBandits and in Lattimore and
+    Szepesvari (2020), chapter 10. The latter's budget is log(1 + t log(t)^2).
+    """
+    return log(t) + c * log(max(1.0, log(t)))

@@ -1,0 +1,32 @@
+"""KL-UCB+: Garivier and Cappé (2011), analysed by Honda (2019).
+
+>>> from ocucb import KLUCBPlus
+>>> KLUCBPlus()
+KLUCBPlus()
+"""
+
+from math import log
+
+from ._base import kl_policy
+
+
+@kl_policy(
+    name="kl-ucb-plus",
+    label="KL-UCB+",
+    formula="largest q with T * kl(mean, q) <= log(t / T)",
+    reference="Garivier and Cappe (2011), section on experiments; Honda (2019), A note on KL-UCB+ "
+    "policy for the stochastic bandit",
+    unplayed_index="nondecreasing",
+    concave=True,
+)
+def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
+    """KL-UCB with a budget that shrinks with the arm's pulls; needs no horizon.
+
+    Proved: asymptotic optimality for rewards of 0 and 1 (Honda), and for one-parameter exponential
+    families with an additional log log term (Kaufmann, 2018).
+
+    Checked against Kaufmann (2018), On Bayesian index policies for sequential resource allocation,
+    and SMPyBandits. Cappé et al. (2013) use log(n / T) with a known horizon n; others call that
+    KL-UCB-H+.
+    """
+    return log(max(1.0, t / pulls))

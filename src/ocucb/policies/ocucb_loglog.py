@@ -1,0 +1,33 @@
+"""OCUCB with alpha = 2 and a log log term: what Lattimore (2015) presumes in its conclusion.
+
+The paper states no formula, only "setting alpha = 2 and adding an additional O(log log t) bonus as
+in KL-UCB". KL-UCB adds c log log t to the logarithm; so does this. Checked against the paper.
+
+>>> from ocucb import OCUCBLogLog
+>>> OCUCBLogLog()
+OCUCBLogLog(c=1, psi=2)
+"""
+
+from math import log, sqrt
+
+from ._base import at_least, between, index_policy
+
+
+@index_policy(
+    name="ocucb-loglog",
+    label="OCUCB (log log)",
+    formula="mean + sigma * sqrt(2 / T * (log(psi * n / t) + c * log(max(1, log(t)))))",
+    reference="Lattimore (2015), Optimally confident UCB, section on improving constants",
+    valid={"c": between(0, 1), "psi": at_least(1)},
+    unplayed_index="nonincreasing",
+    concave=True,
+)
+def OCUCBLogLog(
+    pulls: float, t: float, horizon: float, arms: float, c: float = 1.0, psi: float = 2.0
+) -> float:
+    """OCUCB on the edge of its theorem, with the term that may make it asymptotically optimal.
+
+    The paper presumes so, for Gaussian rewards; nothing is proved. With c > 1 the index of a
+    waiting arm could rise, so c is at most 1.
+    """
+    return sqrt(2.0 / pulls * (log(psi * horizon / t) + c * log(max(1.0, log(t)))))

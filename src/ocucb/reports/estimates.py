@@ -1,0 +1,52 @@
+"""Numbers with standard errors: their differences, ratios and means, and how far is far enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its standard error, and where it comes from."""
+
+    value: float
+    error: float
+    where: str = ""
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        return Estimate(self.value - other.value, math.hypot(self.error, other.error), self.where)
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        if not (self.value > 0.0 and other.value > 0.0):
+            return Estimate(math.nan, math.inf, self.where)
+        ratio = self.value / other.value
+        spread = math.hypot(self.error / self.value, other.error / other.value)
+        return Estimate(ratio, ratio * spread, self.where)
+
+
+def geometric_mean(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the geometric mean of independent positive estimates.
+
+    Examples
+    --------
+    >>> geometric_mean([Estimate(1.0, 0.0), Estimate(4.0, 0.4)])
+    Estimate(value=2.0, error=0.1, where='')
+    """
+    count = len(estimates)
+    mean = math.exp(sum(math.log(one.value) for one in estimates) / count)
+    spread = math.hypot(*(one.error / one.value for one in estimates)) / count
+    return Estimate(mean, mean * spread)
+
+
+def margin(count: int) -> float:
+    """Return how many standard errors the largest of `count` exceeds as rarely as one exceeds two.
+
+    Examples
+    --------
+    >>> round(margin(1), 2), round(margin(100), 2)
+    (2.0, 3.51)
+    """
+    return NormalDist().inv_cdf(1.0 - NormalDist().cdf(-2.0) / count)

@@ -1,0 +1,25 @@
+"""Figures as files: every format, and the same picture always as the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from .._files import noting, replacing
+
+ENDINGS = ("pdf", "svg", "png")
+
+
+def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[Path]:
+    """Write a figure in all formats, the same picture always as the same bytes; note failures."""
+    paths = [folder / f"{name}.{ending}" for ending in ENDINGS]
+    dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # one layout serves all formats
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+        for path, ending in zip(paths, ENDINGS, strict=True):
+            with noting(failures, path), replacing(path, "wb") as file:
+                figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])
+    return paths
