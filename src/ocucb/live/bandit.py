@@ -23,7 +23,14 @@ from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._declarations import check_declarations
 from ..random import CHOICES, start_stream, stream_key, to_seed
-from .decision import State, compile_kernels, copy_state, new_arms, new_state
+from .decision import (
+    State,
+    compile_kernels,
+    copy_state,
+    new_arms,
+    new_state,
+    seen_by_choice,
+)
 from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
 from .summary import Summary, summarize
@@ -301,6 +308,38 @@ class Bandit:
         state.clock["rounds"] -= len(chosen)
         state.stream[:], state.memory[:] = stream, memory
         self._rebuild(state)
+
+    def probabilities(self) -> dict[Arm, float]:
+        """Return the probability with which each active arm is the next that `ask` returns.
+
+        For randomised policies that state it, such as Maillard sampling: what a log of decisions
+        needs for off-policy evaluation. Nothing changes.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "maillard", horizon=1000, sigma=1, rng=1)
+        >>> bandit.tell(["red", "green"], [2.0, 0.0])
+        >>> {arm: round(chance, 4) for arm, chance in bandit.probabilities().items()}
+        {'red': 0.8808, 'green': 0.1192}
+        """
+        with self._lock:
+            state = self._state
+            active = state.arms["active"]
+            arms = state.arms[active]
+            names = [self._names[i] for i in np.flatnonzero(active)]
+            if self._form.family.probabilities is None:
+                raise TypeError(f"{self.policy.label} does not state probabilities.")
+            pulls, sums = seen_by_choice(arms, self._form.family.binary)
+            chances = np.zeros(pulls.size)
+            if (pulls == 0.0).any():  # these come first, in order
+                chances[int(np.flatnonzero(pulls == 0.0)[0])] = 1.0
+            else:
+                t = min(self.rounds + 1, self.horizon)
+                chances = self._form.probabilities(
+                    t, self.horizon, pulls, sums, self.sigma, state.memory
+                )
+            return dict(zip(names, chances.tolist(), strict=True))
 
     @overload
     def tell(self, arm: Arm, reward: float) -> None: ...

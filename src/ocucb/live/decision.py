@@ -328,6 +328,18 @@ def copy_state(state: State) -> State:
     return State._make(part.copy() if isinstance(part, np.ndarray) else part for part in state)
 
 
+def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats]:
+    """Return the pulls and sums that a choice policy sees of active arms (`select_arm_by_choice`).
+
+    `whole` if it counts successes.
+    """
+    observed, pulls = arms["observed"], arms["observed"] + arms["open"]
+    means = np.divide(arms["sum"], observed, out=np.full(arms.size, -inf), where=observed > 0.0)
+    best = means.max() if (observed > 0.0).any() else 0.0
+    filled = np.where(observed > 0.0, means, best) * pulls
+    return pulls, np.where(arms["open"] > 0.0, np.rint(filled) if whole else filled, arms["sum"])
+
+
 def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
     """Return `ask`, `tell` and `rebuild`; they are compiled now, by playing one arm once."""
 

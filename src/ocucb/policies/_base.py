@@ -390,7 +390,7 @@ class Policy:
         >>> from ocucb import KLMaillard
         >>> play = KLMaillard().on(unit=True)  # on rewards in [0, 1]
         >>> play.probabilities(t=6, horizon=100, pulls=[2, 3], sums=[1, 2], sigma=0.5).round(4)
-        array([0.4843, 0.5157])
+        array([0.4706, 0.5294])
         """
         function = self.family.code.compiled.get("probabilities")
         if function is None:
