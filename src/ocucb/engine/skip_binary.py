@@ -45,9 +45,14 @@ What else could skip
 The argument needs a smallest reward, and sums that can be drawn at once. Gaussian rewards have no
 smallest; sums of uniform rewards have no simple law, and a normal approximation would not be exact.
 
-A policy that states its whole index (KL-UCB would) needs a declaration that it rises with the mean.
-The largest s after which it is still above J could then be found by bisection in `play_leader`, the
-only place that knows of a bonus; elections use `index`, which takes any form.
+Other indices
+-------------
+An index that is not the mean plus a bonus works alike if it rises with the mean: in place of the
+bonus stands its *allowance* at J, how far the mean may lie below J before the index does. For
+KL-UCB and its kin, whose index is the largest q with T * kl(mean, q) <= budget, it follows from
+inverting kl in its first argument. T * kl(S / T, J) is convex in (S, T), so where the budget is
+concave the border is convex again. Most looks at other arms only ask whether an index is below a
+level, which takes no inversion at all (`falls_short`).
 """
 
 from __future__ import annotations

@@ -296,9 +296,10 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nominal nanoseconds per run."""
+    inverted = policy.family.reading == "bernoulli budget"
     if policy.family.is_lazy:
-        return 10.0 * horizon + 50.0 * problem.arms
-    return (20.0 + 6.0 * problem.arms) * horizon
+        return (40.0 if inverted else 10.0) * horizon + 50.0 * problem.arms
+    return (20.0 + (60.0 if inverted else 6.0) * problem.arms) * horizon
 
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:

@@ -82,10 +82,14 @@ def kl_lower(q: float, budget: float) -> float:
     if budget >= -log1p(-q):
         return 0.0
     r = 1.0 - q
-    a = q * budget
-    d = a + sqrt(a * (a + 2.0 * r))
-    if d > 0.9 * q:
-        d = 0.9 * q
+    v = q * r
+    root = sqrt(2.0 * v * budget)
+    if root < _SMALL * v:
+        ratio = root / v
+        d = root * (1.0 - ratio * ((1.0 - 2.0 * q) / 6.0 + ratio * (1.0 + 2.0 * v) / 72.0))
+    else:
+        a = q * budget
+        d = min(a + sqrt(a * (a + 2.0 * r)), 0.9 * q)
     for _ in range(_MOST):
         p, c = q - d, r + d
         below, above = log1p(-d / q), log1p(d / r)
