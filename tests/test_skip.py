@@ -1,8 +1,8 @@
 """Skip-ahead against step by step: the same distributions, not only the same means.
 
-For most policies thirteen problems, for those that share their code five (1 to 100 arms, small and large gaps, short and long horizons,
-sigma other than 1, one sigma for each arm) are played on both engines with independent seeds. The
-regret at two checkpoints and at the end, the pulls of the first and of the last arm, and the tails
+Thirteen problems (1 to 100 arms, small and large gaps, short and long horizons, sigma other than 1,
+one sigma for each arm) are played on both engines with independent seeds; by policies that share
+most of their code with others, five. The regret at two checkpoints and at the end, the pulls of the first and of the last arm, and the tails
 are compared, each at level 1e-8 (`helpers.assert_same`). These are some 900 comparisons: with
 random seeds this file would raise a false alarm about once in 100,000 times. The seeds are fixed.
 
