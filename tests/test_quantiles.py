@@ -1,4 +1,4 @@
-"""Inverses of the divergence, quantiles and variates that policies use, against scipy and exact sums."""
+"""Inverses of the divergence, quantiles and draws that policies use, against scipy and decimals."""
 
 from __future__ import annotations
 

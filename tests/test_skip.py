@@ -2,9 +2,10 @@
 
 Thirteen problems (1 to 100 arms, small and large gaps, short and long horizons, sigma other than 1,
 one sigma for each arm) are played on both engines with independent seeds; by policies that share
-most of their code with others, five. The regret at two checkpoints and at the end, the pulls of the first and of the last arm, and the tails
-are compared, each at level 1e-8 (`helpers.assert_same`). These are some 900 comparisons: with
-random seeds this file would raise a false alarm about once in 100,000 times. The seeds are fixed.
+most of their code with others, five. The regret at two checkpoints and at the end, the pulls of the
+first and of the last arm, and the tails are compared, each at level 1e-8 (`helpers.assert_same`).
+These are some 1200 comparisons: with random seeds this file would raise a false alarm about once in
+80,000 times. The seeds are fixed.
 
 That the comparisons can fail is tested too, by breaking what makes skipping exact.
 """
