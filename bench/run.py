@@ -197,8 +197,8 @@ def family() -> list[str]:
     lines = [
         "## Later policies: skip-ahead against our own step engine",
         "",
-        "K = 10, n = 10^5. The indices of KL-UCB++ and KL-UCB-switch stand still while an arm waits,",
-        "so the step engine computes one index per pull and is fast already; skip-ahead needs one per",
+        "K = 10, n = 10^5. Indices of KL-UCB++ and KL-UCB-switch do not change while an arm waits:",
+        "the step engine computes one index per pull and is fast already; skip-ahead needs one per",
         "change of leader, of which there are some 5,000 in a run.",
         "",
         "| rewards | policy | pulls/s | step engine, pulls/s | ratio | goal |",

@@ -409,6 +409,41 @@ def allowance_of_budget(
     return level - kl_lower(level, rule(pulls, t, n, K, *values) / pulls)
 
 
+def chord_start_of_budget(
+    level: float,
+    pulls: float,
+    t: float,
+    reach: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Return an allowance from which a chord to that after `reach` more pulls is safe.
+
+    ``T * kl(S / T, level)`` is convex in (S, T), so while the budget is concave the border is convex,
+    and the allowance itself will do. A convex budget lies above the line through its values at
+    `reach` and twice that; with this line as a budget the border is convex, and higher.
+    """
+    now, then = rule(pulls, t, n, K, *values), rule(pulls + reach, t + reach, n, K, *values)
+    last = rule(pulls + 2.0 * reach, t + 2.0 * reach, n, K, *values)
+    return level - kl_lower(level, max(0.0, min(now, 2.0 * then - last)) / pulls)
+
+
+def no_chord_start(
+    level: float,
+    pulls: float,
+    t: float,
+    reach: float,
+    n: float,
+    K: float,
+    sigma: float,
+    values: Any,
+) -> float:
+    """Stand in for `chord_start` where it is not called."""
+    return math.nan
+
+
 def allowance_of_index(
     level: float, pulls: float, t: float, n: float, K: float, sigma: float, values: Any
 ) -> float:
@@ -443,6 +478,13 @@ def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
     if family.reading != "bernoulli budget":
         return specialise(never_falls_short, {}, inline=True)
     return specialise(falls_short_of_budget, {"rule": rule_of(family)}, inline=True)
+
+
+def chord_start_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return where chords above the border of a budget start."""
+    if family.reading != "bernoulli budget":
+        return specialise(no_chord_start, {}, inline=True)
+    return specialise(chord_start_of_budget, {"rule": rule_of(family)}, inline=True)
 
 
 def allowance_of(family: PolicyFamily) -> Callable[..., float]:

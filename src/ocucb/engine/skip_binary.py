@@ -51,14 +51,15 @@ An index that is not the mean plus a bonus works alike if it rises with the mean
 bonus stands its *allowance* at J, how far the mean may lie below J before the index does. For
 KL-UCB and its kin, whose index is the largest q with T * kl(mean, q) <= budget, it follows from
 inverting kl in its first argument. T * kl(S / T, J) is convex in (S, T), so where the budget is
-concave the border is convex again. Most looks at other arms only ask whether an index is below a
-level, which takes no inversion at all (`falls_short`).
+concave the border is convex again, and where it is convex a slightly higher one is (`chord_start`).
+Most looks at other arms only ask whether an index is below a level, which takes no inversion at all
+(`falls_short`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import expm1, inf, log, log1p, nan, nextafter
+from math import expm1, inf, log, log1p, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,7 @@ from .base import (
     Outcome,
     Stats,
     allowance_of,
+    chord_start_of,
     falls_short_of,
     finish_run,
     first_rounds,
@@ -96,6 +98,7 @@ from .skip import best_challenger, highest, highest_other, is_finite, raise_tree
 # Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
 index: Callable[..., float]
 allowance: Callable[..., float]  # how far a mean may lie below a level that its index reaches
+chord_start: Callable[..., float]  # an allowance from which a chord is safe, for a budget
 has_bonus: bool  # that is a bonus: the index is the mean plus it
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
@@ -184,23 +187,26 @@ def play_leader(
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
-    near = nan
-    if has_bonus:
-        near = allowance(rival, T, t + 1.0, n, K, sigma, values)
-        top = total / T + near
-    else:
-        top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
+    near = allowance(rival, T, t + 1.0, n, K, sigma, values) if has_bonus else 0.0
+    top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
-        if not has_bonus and near != near:
-            near = allowance(rival, T, t + 1.0, n, K, sigma, values)
         reach = min(last - t, 1.0 + np.floor(REACH * T))
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
             far = allowance(rival, T + reach, t + reach + 1.0, n, K, sigma, values)
-            height = T * (top - rival) if has_bonus else total - T * (rival - near)
+            if has_bonus:
+                height = T * (top - rival)
+            else:
+                near = chord_start(rival, T, t + 1.0, reach, n, K, sigma, values)
+                height = total - T * (rival - near)
             fall = rival - ((T + reach) * far - T * near) / reach
         else:
+            if not has_bonus:
+                # The line is T * (near - far) above the border here, about half of reach * near.
+                near = allowance(rival, T, t + 1.0, n, K, sigma, values)
+                height = total - T * (rival - near)
+                reach = min(reach, max(1.0, np.floor(height / near))) if near > 0.0 else 1.0
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
             far = allowance(rival, T + reach, worst, n, K, sigma, values)
             fall = rival - far
@@ -240,7 +246,6 @@ def play_leader(
                 near = allowance(rival, T, t + 1.0, n, K, sigma, values)
             top = total / T + near
         else:
-            near = far if concave and left == 0.0 else nan
             top = index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     return Lead(t, T, total, top)
 
@@ -516,6 +521,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     """Return the kernel for how the index of an unplayed arm changes."""
     functions: dict[str, Any] = {
         "allowance": allowance_of(family),
+        "chord_start": chord_start_of(family),
         "index": index_of(family),
         "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),

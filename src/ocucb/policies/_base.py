@@ -617,8 +617,8 @@ def kl_policy(
     function : callable
         ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
     **facts
-        As for `index_policy`. `unplayed_index` is about the index; `concave` says that ``pulls``
-        times the distance of an arm's mean below its index, at any given index, is concave.
+        As for `index_policy`. `unplayed_index` is about the index; `concave` also says that while
+        the arm is played the budget is concave throughout, or convex throughout.
 
     Examples
     --------

@@ -62,7 +62,10 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
             if family.concave_until is not None:
                 edge = _edge(policy, n, K)
                 found = _false_beyond(value, edge, n, K)
-            found = found or _not_concave(value, edge, n, K)
+            if family.reading == "bernoulli budget":
+                found = found or _bent_both_ways(policy, arguments, n, K)
+            else:
+                found = found or _not_concave(value, edge, n, K)
         if found is not None:
             return found
     return None
@@ -166,6 +169,28 @@ def _false_beyond(
                 f"declares concave_until = {edge:g} pulls, but its bonus is {value(pulls, t):g} "
                 f"with {pulls:g} pulls in round {t:g}"
             )
+    return None
+
+
+def _bent_both_ways(
+    policy: Policy, arguments: tuple[object, ...], n: float, K: float
+) -> str | None:
+    """Say where a budget is neither concave nor convex while an arm is played."""
+    for t in _grid(K + 1.0, n)[::3]:
+        for pulls in _grid(1.0, t - K)[::3]:
+            marks = [0.0, *_grid(1.0, n - t)]
+            heights = [policy.family.source(pulls + s, t + s, n, K, *arguments) for s in marks]
+            above = below = False
+            for i in range(1, len(marks) - 1):
+                share = (marks[i] - marks[i - 1]) / (marks[i + 1] - marks[i - 1])
+                chord = heights[i - 1] + share * (heights[i + 1] - heights[i - 1])
+                above = above or _exceeds(heights[i], chord)
+                below = below or _exceeds(chord, heights[i])
+            if above and below:
+                return (
+                    "declares concave=True, but its budget is neither concave nor convex from "
+                    f"{pulls:g} pulls in round {t:g} on"
+                )
     return None
 
 
