@@ -421,8 +421,8 @@ def chord_start_of_budget(
 ) -> float:
     """Return an allowance from which a chord to that after `reach` more pulls is safe.
 
-    ``T * kl(S / T, level)`` is convex in (S, T): while the budget is concave the border is convex and
-    the allowance itself will do. A convex budget lies above the line through its values at
+    ``T * kl(S / T, level)`` is convex in (S, T), so a concave budget has a convex border,
+    and the allowance itself will do. A convex budget lies above the line through its values at
     `reach` and twice that; with this line as a budget the border is convex, and higher.
     """
     now, then = rule(pulls, t, n, K, *values), rule(pulls + reach, t + reach, n, K, *values)
