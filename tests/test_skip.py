@@ -24,7 +24,7 @@ import ocucb
 from helpers import Case, assert_same, find_kernel, play, weighted_runs
 from ocucb import problems
 from ocucb._compile import compiled, specialise
-from ocucb.engine import choose_engine, skip, skip_thompson
+from ocucb.engine import choose_engine, skip, skip_leader, skip_thompson
 from ocucb.importance import Mixture, first_mixture
 from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
@@ -144,6 +144,22 @@ def test_a_broken_bound_is_caught(text, horizon, parts):
     case = replace(CASES["K=2, gap 0.3"], horizon=horizon)
     with pytest.raises(AssertionError):
         assert_same(broken(policy.family, **parts), policy, case)
+
+
+@compiled
+def _too_low(mean, pulls, leader_pulls, sigma):
+    return mean
+
+
+def test_challenges_that_are_too_low_are_caught():
+    """The leader would play on where another arm challenges it."""
+    policy = make("imed")
+    template, functions = skip_leader.kernel(policy.family, GAUSSIAN)
+    functions["challenge"] = _too_low
+    functions["challenge_all"] = specialise(skip_leader.challenge_all, functions)
+    kernel = skip_leader.ENGINE, specialise(template, functions)
+    with pytest.raises(AssertionError):
+        assert_same(kernel, policy, replace(CASES["K=2, gap 0.3"], runs=2000))
 
 
 @cache
