@@ -32,7 +32,7 @@ from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 import ocucb
 from ocucb import gittins, problems
@@ -58,6 +58,7 @@ class Entry:
     logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
     unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
+    thorough: bool  # compared between engines on all problems, not on a few
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -74,6 +75,7 @@ def entry(
     logarithmic: bool = True,
     reference: bool = False,
     unit: Any = None,
+    thorough: bool = True,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -83,7 +85,7 @@ def entry(
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
         skipping = (skips, like, logarithmic)
-        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
+        facts = (*skipping, reference, unit, thorough, by_hand or {}, horizons, largest_horizon)
         TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
@@ -217,24 +219,28 @@ entry(
     "kl-ucb",
     "kl-ucb:c=3",
     skips=True,
+    thorough=False,
     unit=kl_index(kl_ucb_budget),
     by_hand={"kl-ucb": sqrt(2 / 4 * log(100)), "kl-ucb:c=3": sqrt(0.5 * log(100 * log(100) ** 3))},
 )(gaussian_bonus(kl_ucb_budget))
 entry(
     "kl-ucb-plus",
     skips=True,
+    thorough=False,
     unit=kl_index(kl_ucb_plus_budget),
     by_hand={"kl-ucb-plus": sqrt(2 / 4 * log(25))},
 )(gaussian_bonus(kl_ucb_plus_budget))
 entry(
     "kl-ucb-plus-plus",
     skips=True,
+    thorough=False,
     unit=kl_index(kl_ucb_plus_plus_budget),
     by_hand={"kl-ucb-plus-plus": sqrt(2 / 4 * log(50 * (1 + log(50) ** 2)))},
 )(gaussian_bonus(kl_ucb_plus_plus_budget))
 entry(
     "kl-ucb-switch",
     skips=True,
+    thorough=False,
     unit=switch_index,
     by_hand={"kl-ucb-switch": sqrt(2 / 4 * log(50))},
 )(gaussian_bonus(moss_budget))
@@ -243,18 +249,19 @@ entry(
 def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, c: float) -> float:
     S = mean * T
     tail = 1 / (max(2, t) * max(1.0, log(n)) ** c)
-    return float(stats.beta(1 + S, 1 + T - S).isf(tail))
+    return 1 - float(special.betaincinv(1 + T - S, 1 + S, tail))
 
 
 @entry(
     "bayes-ucb",
     "bayes-ucb:c=2",
     skips=True,
+    thorough=False,
     unit=beta_index,
     by_hand={"bayes-ucb": 2.3263478740408408 / 2},
 )
 def bayes_ucb_bonus(T: float, t: float, n: float, K: int, c: float) -> float:
-    return float(stats.norm.isf(1 / (max(2, t) * max(1.0, log(n)) ** c))) / sqrt(T)
+    return -float(special.ndtri(1 / (max(2, t) * max(1.0, log(n)) ** c))) / sqrt(T)
 
 
 @entry(
@@ -447,16 +454,18 @@ class UnitIMED:
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return bernoulli_kl(mean, best)
 
-    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+    def values(self, T: list[int], S: list[float], sigma: float) -> list[float]:
         means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        costs = [
-            pulls * self.divergence(mean, max(means), sigma) + log(pulls)
+        return [
+            -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
             for mean, pulls in zip(means, T, strict=True)
         ]
-        return argmax([-cost for cost in costs], stream)
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        return argmax(self.values(T, S, sigma), stream)
 
 
-@entry("imed", skips=True, unit=UnitIMED)
+@entry("imed", skips=True, thorough=False, unit=UnitIMED)
 class IMED(UnitIMED):
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return (best - mean) ** 2 / (2 * sigma**2)
@@ -473,15 +482,15 @@ def draw(weights: list[float], stream: Any) -> int:
 
 
 class UnitMaillard(UnitIMED):
-    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+    def weights(self, T: list[int], S: list[float], sigma: float) -> list[float]:
         means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        return draw(
-            [
-                exp(-pulls * self.divergence(mean, max(means), sigma))
-                for mean, pulls in zip(means, T, strict=True)
-            ],
-            stream,
-        )
+        return [
+            exp(-pulls * self.divergence(mean, max(means), sigma))
+            for mean, pulls in zip(means, T, strict=True)
+        ]
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        return draw(self.weights(T, S, sigma), stream)
 
 
 @entry("maillard")
@@ -571,8 +580,9 @@ def entry_of(text: str) -> Entry:
 
 
 def reduced(texts: list[str], names: Iterable[str], few: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return settings paired with names of problems, few where a policy is like another."""
-    return [(text, name) for text in texts for name in (few if entry_of(text).like else names)]
+    """Return settings paired with names of problems, few where that is enough."""
+    alike = [text for text in texts if entry_of(text).like or not entry_of(text).thorough]
+    return [(text, name) for text in texts for name in (few if text in alike else names)]
 
 
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
@@ -580,3 +590,4 @@ FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
 BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
+THOROUGH = [text for text in SKIPPING if entry_of(text).thorough]

@@ -56,6 +56,13 @@ def test_bonus_in_plain_digits():
     assert ocucb.AOCUCB().bonus(1, 2, 100, 2) == pytest.approx(3.0348542, abs=1e-7)
 
 
+def test_formulae_that_agree_on_gaussian_rewards():
+    for T, t, n, K in [(1, 3, 10, 2), (7, 60, 100, 5), (40, 900, 1000, 10), (400, 900, 1000, 10)]:
+        assert make("kl-ucb").bonus(T, t, n, K) == pytest.approx(make("ucb").bonus(T, t, n, K))
+        switch = make("kl-ucb-switch").bonus(T, t, n, K)
+        assert switch == pytest.approx(make("moss").bonus(T, t, n, K))
+
+
 @pytest.mark.parametrize("text", SETTINGS)
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(data=st.data())

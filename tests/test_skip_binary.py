@@ -15,6 +15,8 @@ import hashlib
 import inspect
 import linecache
 from collections import defaultdict
+from dataclasses import replace
+from functools import cache
 from math import exp, log, sqrt
 from types import FunctionType
 
@@ -28,9 +30,10 @@ from ocucb import problems
 from ocucb._compile import specialise
 from ocucb.engine import choose_engine, new_game, new_outcome, skip_binary
 from ocucb.rewards import BERNOULLI
-from policy_table import INDEX, SKIPPING, entry_of, make, reduced
+from policy_table import INDEX, THOROUGH, entry_of, is_whole, make, reduced, twin_of
 
-TEXTS = [text for text in SKIPPING if text.partition(":")[0] in INDEX]
+TEXTS = [text for text in THOROUGH if text.partition(":")[0] in INDEX]
+KL = ["kl-ucb", "kl-ucb-plus", "kl-ucb-plus-plus", "kl-ucb-switch"]
 FIRST = [text for text in TEXTS if ":" not in text]
 
 
@@ -77,18 +80,29 @@ def test_there_are_thirty():
 
 
 # For a policy with the declarations of another.
-FEW = ("K=2, equal and frequent", "K=5, rare", "K=10, gap 0.1")
+THREE = ("K=2, equal and frequent", "K=5, rare", "K=10, gap 0.1")
 
 
-@pytest.mark.parametrize(("text", "name"), reduced(TEXTS, CASES, FEW))
+@pytest.mark.parametrize(("text", "name"), reduced(TEXTS, CASES, THREE))
 def test_same_distribution(text, name):
     policy, one = make(text), CASES[name]
     assert choose_engine(policy, one.problem, one.horizon, "skip") is skip_binary.ENGINE
     assert_same(find_kernel("skip", policy, one.problem, one.horizon), policy, one)
 
 
+FEW = ("K=1", "K=2, one fails", "K=2, high", "K=3, equal", "K=5, sure ones", "K=10, gap 0.1")
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("text", [*KL, "imed"])
+def test_same_distribution_of_other_forms(text, name):
+    policy, one = make(text), replace(CASES[name], runs=2000)
+    assert choose_engine(policy, one.problem, one.horizon, "skip").name == "skip"
+    assert_same(find_kernel("skip", policy, one.problem, one.horizon), policy, one)
+
+
 @pytest.mark.parametrize("means", [[0.6, 0.5], [0.05, 0.02], [0.98, 0.95]])
-@pytest.mark.parametrize("text", ["ocucb", "moss", "ucb"])
+@pytest.mark.parametrize("text", ["ocucb", "moss", "ucb", "kl-ucb-plus-plus"])
 def test_same_distribution_with_long_leaps(text, means):
     """Long enough for leaps that Chernoff's bound allows."""
     policy, one = make(text), case(means, 100_000, 400)
@@ -133,24 +147,48 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
     If their order does not matter, it is the law of the final pulls, with far fewer states.
     """
     K, sigma, values = problem.arms, problem.sigma, policy.arguments(n)
+    whole, twin = is_whole(policy, unit=True), None
+    if whole or policy.family.kind == "choice":
+        twin = twin_of(policy, unit=True)
     bonus = [[0.0] * (n + 1) for _ in range(n + 1)]
     for T in range(1, n):
         for t in range(T + 1, n + 1):
-            bonus[T][t] = policy.family.function(float(T), float(t), float(n), float(K), *values)
+            if twin is None:
+                now = policy.family.function(float(T), float(t), float(n), float(K), *values)
+                bonus[T][t] = now
+
+    @cache
+    def index(S: int, T: int, t: int) -> float:
+        if whole:
+            return twin(S / T, T, t, n, K, sigma, **policy.parameters)
+        return S / T + sigma * bonus[T][t]
+
+    def chances(pulls: tuple[int, ...], sums: tuple[int, ...], t: int) -> list[float]:
+        """Return the probability with which each arm is played."""
+        if t <= K:
+            return [float(i == t - 1) for i in range(K)]
+        if hasattr(twin, "weights"):
+            weights = twin(K, n).weights(pulls, sums, sigma)
+            return [weight / sum(weights) for weight in weights]
+        if hasattr(twin, "values"):
+            indices = twin(K, n).values(pulls, sums, sigma)
+        else:
+            indices = [index(sums[i], pulls[i], t) for i in range(K)]
+        tied = [i for i in range(K) if indices[i] == max(indices)]
+        return [(i in tied) / len(tied) for i in range(K)]
+
     states = {((), (0,) * K, (0,) * K): 1.0}
     for t in range(1, n + 1):
         then: dict[tuple, float] = defaultdict(float)
         for (played, pulls, sums), weight in states.items():
-            tied = [t - 1]
-            if t > K:
-                indices = [sums[i] / pulls[i] + sigma * bonus[pulls[i]][t] for i in range(K)]
-                tied = [i for i in range(K) if indices[i] == max(indices)]
-            for i in tied:
+            for i, share in enumerate(chances(pulls, sums, t)):
+                if share == 0.0:
+                    continue
                 more = (*pulls[:i], pulls[i] + 1, *pulls[i + 1 :])
                 for reward, chance in ((1, problem.means[i]), (0, 1 - problem.means[i])):
                     paid = (*sums[:i], sums[i] + reward, *sums[i + 1 :])
                     now = (*played, i) if order else ()
-                    then[now, more, paid] += weight * chance / len(tied)
+                    then[now, more, paid] += weight * chance * share
         states = then
     law: dict[tuple, float] = defaultdict(float)
     for (played, pulls, _), weight in states.items():
@@ -158,13 +196,17 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
     return {key: weight for key, weight in law.items() if weight > 0}
 
 
-def p_value(playing, policy: ocucb.Policy, means: list[float], n: int, order: bool) -> float:
+def p_value(
+    playing, policy: ocucb.Policy, means: list[float], n: int, order: bool, runs: int = 100_000
+) -> float:
     """Return the p-value of a chi-square test of a kernel's plays; rare ones share a cell."""
-    problem, runs = problems.bernoulli(means), 100_000
+    problem = problems.bernoulli(means)
     # Each arm's gap is its number, and so regret shows which arm was played in which round.
     engine, kernel = playing
     game = new_game(engine, problem, n, np.arange(1, n + 1))
-    game = game._replace(gaps=np.arange(float(len(means))))
+    gaps = np.arange(float(len(means)))
+    gaps.flags.writeable = False  # as in a problem: no kernel is compiled for another type
+    game = game._replace(gaps=gaps)
     outcome = new_outcome(runs, game)
     key, stop = np.array([n, 7], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(n), game, key, 0, outcome, stop)
@@ -199,6 +241,17 @@ def test_enumeration(text, means, n, order):
     policy = users[text]() if text in users else make(text)
     kernel = find_kernel("skip", policy, problems.bernoulli(means), n)
     assert p_value(kernel, policy, means, n, order) > 1e-6
+
+
+@pytest.mark.parametrize(("means", "n", "order"), SMALL[1:8:3] + SMALL[8:10])
+@pytest.mark.parametrize("text", [*KL, "imed", "bayes-ucb", "maillard", "kl-maillard"])
+def test_enumeration_of_other_forms(text, means, n, order):
+    """What cannot skip is played step by step."""
+    policy, problem = make(text), problems.bernoulli(means)
+    engine = choose_engine(policy, problem, 10**5, "auto").name
+    assert engine == ("skip" if text in KL or text == "imed" else "step")
+    kernel = find_kernel(engine, policy, problem, n)
+    assert p_value(kernel, policy, means, n, order, runs=30_000) > 1e-6
 
 
 # That these can fail

@@ -240,7 +240,8 @@ def numbers() -> dict[str, list[float]]:
         for problem in (ocucb.gap(4, 0.5), ocucb.bernoulli([0.6, 0.4, 0.3])):
             if problem.rewards.binary or not family.binary:
                 skips = ("index", "sampling") if problem.rewards.brownian else ("index",)
-                for which in ("step", "skip") if family.kind in skips else ("step",):
+                skipping = family.kind in skips or family.challenge is not None
+                for which in ("step", "skip") if skipping else ("step",):
                     for sampling in ("plain", "tilted"):
                         one = ocucb.simulate(
                             name, problem, 400, 700, rng=3, engine=which, sampling=sampling

@@ -59,7 +59,7 @@ def test_unknown_declarations_are_refused(said):
         (
             {"waiting": "nonincreasing"},
             TypeError,
-            "declares 'waiting', which is not one of binary, check",
+            "declares 'waiting', which is not one of binary, challenge, check",
         ),
         ({"concave_until": 5}, TypeError, "concave_until must be a plain function, got 5"),
         ({"memory": 5}, TypeError, "memory must be a plain function, got 5"),

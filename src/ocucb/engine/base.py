@@ -514,9 +514,9 @@ def chord_start_of_budget(
 ) -> float:
     """Return an allowance from which a chord to that after `reach` more pulls is safe.
 
-    ``T * kl(S / T, level)`` is convex in (S, T), so while the budget is concave the border is
-    convex, and the allowance itself will do. A convex budget lies above the line through its values
-    at `reach` and twice that; with this line as a budget the border is convex, and higher.
+    ``T * kl(S / T, level)`` is convex in (S, T), so a concave budget has a convex border,
+    and the allowance itself will do. A convex budget lies above the line through its values at
+    `reach` and twice that; with this line as a budget the border is convex, and higher.
     """
     now, then = rule(pulls, t, n, K, *values), rule(pulls + reach, t + reach, n, K, *values)
     last = rule(pulls + 2.0 * reach, t + 2.0 * reach, n, K, *values)

@@ -113,6 +113,7 @@ RARE = 41.5  # minus the logarithm of 1e-18
 
 # These affect the speed, never the law.
 REACH = 0.25  # length of a line, as a share of the leader's pulls
+SHORT_REACH = 0.0625  # the same for an index that is no sum of mean and bonus
 STRETCH = 0.8  # coins to look at, in units of those that would be safe if the mean share failed
 COST_ROUND, COST_ARM = 20.0, 2.5  # nanoseconds of a round of the plain loop, and of each arm in it
 COST_SWITCH, COST_INDEX = 60.0, 35.0  # of a change of leader, of an index
@@ -191,7 +192,7 @@ def play_leader(
     near = allowance(rival, T, t + 1.0, n, K, sigma, values) if has_bonus else 0.0
     top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
-        reach = min(last - t, 1.0 + np.floor(REACH * T))
+        reach = min(last - t, 1.0 + np.floor((REACH if has_bonus else SHORT_REACH) * T))
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))

@@ -518,7 +518,8 @@ def _default(title: str, parameter: inspect.Parameter) -> float:
 
 def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float]) -> None:
     """Refuse unknown declarations and invalid values."""
-    allowed = {one.name for one in fields(PolicyFamily)} - {"kind", "source", "inputs", "defaults"}
+    read = {"kind", "source", "inputs", "defaults", "reading"}  # from the function and decorator
+    allowed = {one.name for one in fields(PolicyFamily)} - read
     for name in facts.keys() - allowed:
         raise TypeError(
             f"{title} declares {name!r}, which is not one of {', '.join(sorted(allowed))}."
@@ -646,7 +647,7 @@ def kl_policy(
     """
     if function is None:
         return lambda late: kl_policy(late, **facts)
-    family = _family(function, "index", {**facts, "reading": "gaussian budget"})
+    family = _with(_family(function, "index", facts), reading="gaussian budget")
     if "mean" in family.inputs:
         raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")
     if family.unit_form is not None:

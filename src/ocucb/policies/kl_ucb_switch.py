@@ -24,7 +24,7 @@ def _budget(pulls: float, horizon: float, arms: float) -> float:
 @inlined
 def _switch(horizon: float, arms: float) -> float:
     """Return up to how many pulls an arm has the KL index."""
-    return float(floor((horizon / arms) ** 0.2))
+    return float(floor((horizon / arms) ** 0.2 + 1e-9))  # the root of 243 is 3
 
 
 def _lowest_mean(
