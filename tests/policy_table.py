@@ -349,9 +349,9 @@ def entry_of(text: str) -> Entry:
     return TABLE[text.partition(":")[0]]
 
 
-def reduced(texts: list[str], names: Iterable[str], few: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return settings paired with names of problems, few where a policy is like another."""
-    return [(text, name) for text in texts for name in (few if entry_of(text).like else names)]
+def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Return settings paired with cases, few of these where a policy is like another."""
+    return [(text, case) for text in texts for case in (few if entry_of(text).like else cases)]
 
 
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
