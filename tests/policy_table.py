@@ -155,10 +155,12 @@ def gittins_approx_bonus(T: float, t: float, n: float, K: int) -> float:
 
 @entry(
     "ocucb-loglog",
-    "ocucb-loglog:c=0.5,psi=4",
     skips=True,
     like="ocucb",
-    by_hand={"ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100))))},
+    by_hand={
+        "ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100)))),
+        "ocucb-loglog:c=0.5,psi=4": sqrt(2 / 4 * (log(40) + log(log(100)) / 2)),
+    },
 )
 def ocucb_loglog_bonus(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
     return sqrt(2 / T * (log(psi * n / t) + (c * log(log(t)) if t >= 3 else 0)))
@@ -176,9 +178,11 @@ def ucb_asymptotic_bonus(T: float, t: float, n: float, K: int) -> float:
 
 @entry(
     "moss-anytime",
-    "moss-anytime:alpha=0.2",
     skips=True,
-    by_hand={"moss-anytime": sqrt(4.7 / 4 * log(100 / 20))},
+    by_hand={
+        "moss-anytime": sqrt(4.7 / 4 * log(100 / 20)),
+        "moss-anytime:alpha=0.2": sqrt(2.4 / 4 * log(100 / 20)),
+    },
 )
 def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> float:
     """In units of sigma, which is 1/2 in the paper, where the factor is (1 + alpha) / 2."""
@@ -187,11 +191,13 @@ def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> fl
 
 @entry(
     "light-tailed",
-    "light-tailed:eta=0.05",
     skips=True,
     like="moss",
     logarithmic=False,
-    by_hand={"light-tailed": sqrt(1000 * log(1000) / 5) / 4},
+    by_hand={
+        "light-tailed": sqrt(1000 * log(1000) / 5) / 4,
+        "light-tailed:eta=0.05": sqrt(10 * log(1000)) / 4,
+    },
 )
 def light_tailed_bonus(T: float, t: float, n: float, K: int, eta: float) -> float:
     return sqrt(eta * n * log(n) / K) / T
@@ -205,13 +211,27 @@ def greedy_bonus(T: float, t: float, n: float, K: int) -> float:
 # Index policies that look at the pulls of all arms, a list in place of K
 
 
-@entry("adaucb", skips=True)
+# By hand with 5 effective arms, so that H = 20.
+
+
+@entry(
+    "adaucb",
+    skips=True,
+    by_hand={"adaucb": sqrt(2 / 4 * (log(50 + e) + log(log(50 + e)) / 2))},
+)
 def adaucb_bonus(T: float, t: float, n: float, pulls: list[int]) -> float:
     H = sum(min(T, sqrt(T * other)) for other in pulls)
     return sqrt(2 / T * log((n / H + e) * sqrt(log(n / H + e))))
 
 
-@entry("ocucb-n", "ocucb-n:eta=2", skips=True)
+@entry(
+    "ocucb-n",
+    skips=True,
+    by_hand={
+        "ocucb-n": sqrt(2.2 / 4 * log(5 * log(100))),
+        "ocucb-n:eta=2": sqrt(4 / 4 * log(5 * log(100))),
+    },
+)
 def ocucb_n_bonus(T: float, t: float, n: float, pulls: list[int], eta: float) -> float:
     H = sum(min(T, sqrt(T * other)) for other in pulls)
     return sqrt(2 * eta / T * log(max(e, log(t), t * log(t) / H)))

@@ -36,7 +36,7 @@ TEXTS = [
     for text in SKIPPING
     if text.partition(":")[0] in INDEX and not make(text).family.takes_effective_arms
 ]
-FIRST = [text for text in TEXTS if ":" not in text]
+FIRST = [text for text in TEXTS if ":" not in text and entry_of(text).like is None]
 
 
 def case(means: list[float], horizon: int, runs: int) -> Case:
