@@ -266,10 +266,12 @@ def bayes_ucb_bonus(T: float, t: float, n: float, K: int, c: float) -> float:
 
 @entry(
     "ocucb-loglog",
-    "ocucb-loglog:c=0.5,psi=4",
     skips=True,
     like="ocucb",
-    by_hand={"ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100))))},
+    by_hand={
+        "ocucb-loglog": sqrt(2 / 4 * (log(20) + log(log(100)))),
+        "ocucb-loglog:c=0.5,psi=4": sqrt(2 / 4 * (log(40) + log(log(100)) / 2)),
+    },
 )
 def ocucb_loglog_bonus(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
     return sqrt(2 / T * (log(psi * n / t) + (c * log(log(t)) if t >= 3 else 0)))
@@ -287,9 +289,11 @@ def ucb_asymptotic_bonus(T: float, t: float, n: float, K: int) -> float:
 
 @entry(
     "moss-anytime",
-    "moss-anytime:alpha=0.2",
     skips=True,
-    by_hand={"moss-anytime": sqrt(4.7 / 4 * log(100 / 20))},
+    by_hand={
+        "moss-anytime": sqrt(4.7 / 4 * log(100 / 20)),
+        "moss-anytime:alpha=0.2": sqrt(2.4 / 4 * log(100 / 20)),
+    },
 )
 def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> float:
     """In units of sigma, which is 1/2 in the paper, where the factor is (1 + alpha) / 2."""
@@ -298,11 +302,13 @@ def moss_anytime_bonus(T: float, t: float, n: float, K: int, alpha: float) -> fl
 
 @entry(
     "light-tailed",
-    "light-tailed:eta=0.05",
     skips=True,
     like="moss",
     logarithmic=False,
-    by_hand={"light-tailed": sqrt(1000 * log(1000) / 5) / 4},
+    by_hand={
+        "light-tailed": sqrt(1000 * log(1000) / 5) / 4,
+        "light-tailed:eta=0.05": sqrt(10 * log(1000)) / 4,
+    },
 )
 def light_tailed_bonus(T: float, t: float, n: float, K: int, eta: float) -> float:
     return sqrt(eta * n * log(n) / K) / T
@@ -316,13 +322,27 @@ def greedy_bonus(T: float, t: float, n: float, K: int) -> float:
 # Index policies that look at the pulls of all arms, a list in place of K
 
 
-@entry("adaucb", skips=True)
+# By hand with 5 effective arms, so that H = 20.
+
+
+@entry(
+    "adaucb",
+    skips=True,
+    by_hand={"adaucb": sqrt(2 / 4 * (log(50 + e) + log(log(50 + e)) / 2))},
+)
 def adaucb_bonus(T: float, t: float, n: float, pulls: list[int]) -> float:
     H = sum(min(T, sqrt(T * other)) for other in pulls)
     return sqrt(2 / T * log((n / H + e) * sqrt(log(n / H + e))))
 
 
-@entry("ocucb-n", "ocucb-n:eta=2", skips=True)
+@entry(
+    "ocucb-n",
+    skips=True,
+    by_hand={
+        "ocucb-n": sqrt(2.2 / 4 * log(5 * log(100))),
+        "ocucb-n:eta=2": sqrt(4 / 4 * log(5 * log(100))),
+    },
+)
 def ocucb_n_bonus(T: float, t: float, n: float, pulls: list[int], eta: float) -> float:
     H = sum(min(T, sqrt(T * other)) for other in pulls)
     return sqrt(2 * eta / T * log(max(e, log(t), t * log(t) / H)))
@@ -579,10 +599,10 @@ def entry_of(text: str) -> Entry:
     return TABLE[text.partition(":")[0]]
 
 
-def reduced(texts: list[str], names: Iterable[str], few: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return settings paired with names of problems, few where that is enough."""
+def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Return settings paired with cases, few of these where that is enough."""
     alike = [text for text in texts if entry_of(text).like or not entry_of(text).thorough]
-    return [(text, name) for text in texts for name in (few if text in alike else names)]
+    return [(text, case) for text in texts for case in (few if text in alike else cases)]
 
 
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
@@ -590,4 +610,4 @@ FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
 BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
-THOROUGH = [text for text in SKIPPING if entry_of(text).thorough]
+THOROUGH = [text for text in SKIPPING if entry_of(text).thorough and entry_of(text).like is None]

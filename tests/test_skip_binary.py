@@ -16,7 +16,6 @@ import inspect
 import linecache
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
 from math import exp, log, sqrt
 from types import FunctionType
 
@@ -30,11 +29,28 @@ from ocucb import problems
 from ocucb._compile import specialise
 from ocucb.engine import choose_engine, new_game, new_outcome, skip_binary
 from ocucb.rewards import BERNOULLI
-from policy_table import INDEX, THOROUGH, entry_of, is_whole, make, reduced, twin_of
+from policy_table import (
+    INDEX,
+    SKIPPING,
+    TABLE,
+    THOROUGH,
+    entry_of,
+    is_whole,
+    make,
+    reduced,
+    twin_of,
+)
 
-TEXTS = [text for text in THOROUGH if text.partition(":")[0] in INDEX]
+# Bonuses that are the arm's own affair.
+TEXTS = [
+    text
+    for text in SKIPPING
+    if text.partition(":")[0] in INDEX
+    and entry_of(text).thorough
+    and not make(text).family.takes_effective_arms
+]
 KL = ["kl-ucb", "kl-ucb-plus", "kl-ucb-plus-plus", "kl-ucb-switch"]
-FIRST = [text for text in TEXTS if ":" not in text]
+FIRST = [text for text in TEXTS if ":" not in text and text in THOROUGH]
 
 
 def case(means: list[float], horizon: int, runs: int) -> Case:
@@ -125,15 +141,12 @@ def standing(pulls, t, horizon, arms, width=2.0):
     return width / sqrt(pulls)
 
 
-@ocucb.index_policy(unplayed_index="constant")
-def greedy(pulls, t, horizon, arms):
-    """Ties of arms with different pulls: 1 of 2 and 2 of 4."""
-    return 0.0
-
-
 @pytest.mark.parametrize("name", ["K=2, gap 0.1", "K=3, all fail", "K=5, rare", "K=10, high"])
-@pytest.mark.parametrize("family", [steep, steep_rising, standing, greedy], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "family", [steep, steep_rising, standing, ocucb.Greedy], ids=lambda f: f.name
+)
 def test_policies_of_a_user(family, name):
+    """And greedy, which has ties of arms with different pulls: 1 of 2 and 2 of 4."""
     policy, one = family(), CASES[name]
     assert_same(find_kernel("skip", policy, one.problem, one.horizon), policy, one)
 
@@ -141,27 +154,33 @@ def test_policies_of_a_user(family, name):
 # Against the exact law
 
 
+def indices_of(policy: ocucb.Policy, t: int, n: int, pulls: tuple, sums: tuple, sigma: float):
+    """Return all arms' indices, by the policy's twin if there is one."""
+    K, p, family = len(pulls), policy.parameters, policy.family
+    means = [s / T for s, T in zip(sums, pulls, strict=True)]
+    if family.name not in TABLE:
+        bonuses = [
+            family.function(float(T), float(t), float(n), float(K), *policy.values) for T in pulls
+        ]
+        return [mean + sigma * bonus for mean, bonus in zip(means, bonuses, strict=True)]
+    twin = TABLE[family.name].twin
+    if is_whole(policy, unit=True) and not family.takes_variance:
+        twin = twin_of(policy, unit=True)
+        return [twin(means[i], pulls[i], t, n, K, sigma, **p) for i in range(K)]
+    if family.takes_variance:
+        known = [(mean, mean * (1 - mean)) for mean in means]
+        return [twin(*known[i], pulls[i], t, n, K, sigma, **p) for i in range(K)]
+    company = pulls if family.takes_effective_arms else K
+    return [means[i] + sigma * twin(pulls[i], t, n, company, **p) for i in range(K)]
+
+
 def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bool) -> dict:
     """Return the law of the arms played: all rewards and all ways to break ties, by enumeration.
 
     If their order does not matter, it is the law of the final pulls, with far fewer states.
     """
-    K, sigma, values = problem.arms, problem.sigma, policy.arguments(n)
-    whole, twin = is_whole(policy, unit=True), None
-    if whole or policy.family.kind == "choice":
-        twin = twin_of(policy, unit=True)
-    bonus = [[0.0] * (n + 1) for _ in range(n + 1)]
-    for T in range(1, n):
-        for t in range(T + 1, n + 1):
-            if twin is None:
-                now = policy.family.function(float(T), float(t), float(n), float(K), *values)
-                bonus[T][t] = now
-
-    @cache
-    def index(S: int, T: int, t: int) -> float:
-        if whole:
-            return twin(S / T, T, t, n, K, sigma, **policy.parameters)
-        return S / T + sigma * bonus[T][t]
+    K, sigma = problem.arms, problem.sigma
+    twin = twin_of(policy, unit=True) if policy.family.kind == "choice" else None
 
     def chances(pulls: tuple[int, ...], sums: tuple[int, ...], t: int) -> list[float]:
         """Return the probability with which each arm is played."""
@@ -173,7 +192,7 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
         if hasattr(twin, "values"):
             indices = twin(K, n).values(pulls, sums, sigma)
         else:
-            indices = [index(sums[i], pulls[i], t) for i in range(K)]
+            indices = indices_of(policy, t, n, pulls, sums, sigma)
         tied = [i for i in range(K) if indices[i] == max(indices)]
         return [(i in tied) / len(tied) for i in range(K)]
 
@@ -234,11 +253,17 @@ SMALL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("means", "n", "order"), SMALL)
-@pytest.mark.parametrize("text", [*TEXTS, "greedy", "standing", "steep-rising"])
-def test_enumeration(text, means, n, order):
-    users = {one.name: one for one in (greedy, standing, steep_rising)}
-    policy = users[text]() if text in users else make(text)
+FEW_SMALL = (SMALL[1], SMALL[5], SMALL[10])
+USERS = {one.name: one for one in (standing, steep_rising)}
+
+
+@pytest.mark.parametrize(
+    ("text", "case"),
+    [*reduced(TEXTS, SMALL, FEW_SMALL), *((user, one) for user in USERS for one in SMALL)],
+)
+def test_enumeration(text, case):
+    means, n, order = case
+    policy = USERS[text]() if text in USERS else make(text)
     kernel = find_kernel("skip", policy, problems.bernoulli(means), n)
     assert p_value(kernel, policy, means, n, order) > 1e-6
 
@@ -252,6 +277,15 @@ def test_enumeration_of_other_forms(text, means, n, order):
     assert engine == ("skip" if text in KL or text == "imed" else "step")
     kernel = find_kernel(engine, policy, problem, n)
     assert p_value(kernel, policy, means, n, order, runs=30_000) > 1e-6
+
+
+@pytest.mark.parametrize("case", FEW_SMALL)
+@pytest.mark.parametrize("text", ["adaucb", "ocucb-n", "ucb-v", "ucb-tuned"])
+def test_enumeration_of_what_is_stepped(text, case):
+    """Policies that no engine skips on rewards of 0 and 1."""
+    means, n, order = case
+    kernel = find_kernel("step", make(text), problems.bernoulli(means), n)
+    assert p_value(kernel, make(text), means, n, order) > 1e-6
 
 
 # That these can fail

@@ -182,6 +182,7 @@ def play_leader(
     game: Game,
     pulls: Floats,
     leader: int,
+    company: Company,
     edge: float,
     trend: float,
     scale: float,
@@ -197,8 +198,8 @@ def play_leader(
 
     Parameters
     ----------
-    pulls, leader
-        Of all arms; the leader's own entry is not read.
+    pulls, leader, company
+        Pulls of all arms (the leader's own are not read), and what they mean to the leader.
     edge
         Pulls up to which `concave` holds.
     trend, scale
@@ -208,7 +209,6 @@ def play_leader(
     """
     n, sigma = float(game.horizon), game.sigma
     t, T, noise, near, height = lead
-    company = company_of_leader(pulls, leader, T)
     while t < last:
         # A line over as many pulls as the arm already has stays close to the border.
         reach = min(last - t, T + LEAP)
@@ -361,12 +361,12 @@ def play_nonincreasing(
             while True:
                 leader, rival = highest(tree)
                 T, noise, gap = stats.pulls[leader], stats.sums[leader], gaps[leader]
+                company = company_of_leader(stats.pulls, leader, T)
                 if unplayed_constant:
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
                     break
-                company = counted_arms(stats.pulls, leader, T)
-                near = sigma * bonus(T, t + 1.0, n, company, *values)
+                near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
                 index = noise / T - gap + near
                 if not index < rival:
                     break
@@ -380,8 +380,8 @@ def play_nonincreasing(
                 last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
-                    values, game, stats.pulls, leader, edge, trend, scale, rival + gap, lead, last,
-                    rewards,
+                    values, game, stats.pulls, leader, company, edge, trend, scale, rival + gap,
+                    lead, last, rewards,
                 )  # fmt: skip
                 index = noise / T - gap + near
             marked = rounds_to_mark(leader == tilted, mark[0], T) == 0.0
@@ -568,8 +568,7 @@ def play_nondecreasing(
             raise_tree(tree)
             T, noise = stats.pulls[leader], stats.sums[leader]
             gap, scale = gaps[leader], scales[leader]
-            company = counted_arms(stats.pulls, leader, T)
-            near = sigma * bonus(T, t + 1.0, n, company, *values)
+            near = sigma * bonus(T, t + 1.0, n, counted_arms(stats.pulls, leader, T), *values)
             turns, looks, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
@@ -594,8 +593,8 @@ def play_nondecreasing(
                         stats.sums[leader], stats.pulls[leader] = noise, T
                         if checkpoints[done] <= t:
                             done = record(game, stats, leader, t, done, outcome, run)
-                        company = counted_arms(stats.pulls, leader, T)
-                        near = sigma * bonus(T, until, n, company, *values)
+                        others = counted_arms(stats.pulls, leader, T)
+                        near = sigma * bonus(T, until, n, others, *values)
                         replace(tree, leader, noise / T - gap + near)
                         top, index = max(second, index), top
                         leader = challenger
@@ -625,17 +624,18 @@ def play_nondecreasing(
                 elif t + 1.0 < valid:
                     last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                     lead = Lead(t, T, noise, near, T * (index - rival))
+                    company = company_of_leader(stats.pulls, leader, T)
                     t, T, noise, near, _ = play_leader(
-                        values, game, stats.pulls, leader, edge, drawn[leader], scale, rival + gap,
-                        lead, last, rewards,
+                        values, game, stats.pulls, leader, company, edge, drawn[leader], scale,
+                        rival + gap, lead, last, rewards,
                     )  # fmt: skip
                 else:
                     noise += drawn[leader] + scale * normal(rewards)
                     T += 1.0
                     t += 1.0
                     if t < until:
-                        company = counted_arms(stats.pulls, leader, T)
-                        near = sigma * bonus(T, t + 1.0, n, company, *values)
+                        others = counted_arms(stats.pulls, leader, T)
+                        near = sigma * bonus(T, t + 1.0, n, others, *values)
                 stats.sums[leader], stats.pulls[leader] = noise, T
                 if leader == tilted and mark[0] == T:
                     pass_mark(game, stats, outcome, run)
