@@ -30,7 +30,7 @@ def KLUCBPlusPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     Proved: asymptotically optimal and minimax optimal up to a constant, for one-parameter
     exponential families whose means lie in a bounded interval, Gaussian and 0-1 rewards among them.
 
-    Checked against the paper's exploration function as quoted in SMPyBandits, twice: for this policy
+    Checked against the paper's exploration function as quoted in SMPyBandits, twice: for this one
     and for the anytime variant of KL-UCB-switch.
     """
     y = horizon / (arms * pulls)
