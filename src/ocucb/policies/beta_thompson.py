@@ -33,7 +33,7 @@ def BetaThompson(
 
     It runs step by step: the clocks of `skip_thompson` need normal samples.
 
-    Checked against SMPyBandits and river, which state the same posterior.
+    Checked against two programs by others, which have the same posterior.
     """
     for i in range(pulls.size):
         memory[i] = beta(stream, 1.0 + sums[i], 1.0 + pulls[i] - sums[i])

@@ -59,8 +59,8 @@ def IMED(
     Proved: asymptotic optimality for rewards bounded from above, with the divergence from the
     empirical distribution, which for rewards of 0 and 1 is the one used here.
 
-    Checked against the rule in two other libraries, bandit-kit and statrl; the paper itself was not
-    at hand.
+    Checked against the rule in two libraries by others, bandit-kit and statrl; the paper itself was
+    not at hand.
     """
     best = sums[0] / pulls[0]
     for i in range(1, pulls.size):

@@ -59,8 +59,8 @@ def KLMaillard(
 
     It runs step by step: every round is a draw that may go to any arm.
 
-    Checked against the paper's abstract and its relation to minimum empirical divergence (Honda and
-    Takemura), which draws with the same probabilities.
+    The rule comes from one source, a table of policies; what is proved, from the paper's abstract.
+    The paper itself was not at hand.
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)

@@ -27,7 +27,8 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     and log regret for any rewards in [0, 1], all with c = 3. The authors recommend c = 0 in
     practice. For Gaussian rewards and c = 0 this is UCB with constant 2.
 
-    Checked against the paper's algorithm 1 as quoted in SMPyBandits and in Lattimore and
-    Szepesvari (2020), chapter 10. The latter's budget is log(1 + t log(t)^2).
+    Checked against two programs by others (SMPyBandits and one in MATLAB), which have the same
+    budget; the paper itself was not at hand. Lattimore and Szepesvari (2020), chapter 10, use the
+    larger log(1 + t log(t)^2).
     """
     return log(t) + c * log(max(1.0, log(t)))

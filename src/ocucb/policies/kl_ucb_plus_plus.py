@@ -30,8 +30,8 @@ def KLUCBPlusPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     Proved: asymptotically optimal and minimax optimal up to a constant, for one-parameter
     exponential families whose means lie in a bounded interval, Gaussian and 0-1 rewards among them.
 
-    Checked against the paper's exploration function as quoted in SMPyBandits, and against the same
-    function in Garivier et al. (2022), KL-UCB-switch.
+    Checked against the paper's exploration function as quoted in SMPyBandits, twice: for this one
+    and for the anytime variant of KL-UCB-switch.
     """
     y = horizon / (arms * pulls)
     if y <= 1.0:

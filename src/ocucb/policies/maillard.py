@@ -55,8 +55,8 @@ def Maillard(
 
     It runs step by step: every round is a draw that may go to any arm.
 
-    Checked against the rule that two papers state alike, Bian and Jun (2022) and Qin, Jun and Zhang
-    (2023), where it is the special case of the divergence of Gaussian rewards.
+    The rule comes from one source, a table of policies; what is proved, from the abstracts of Bian
+    and Jun (2022) and of Qin, Jun and Zhang (2023). The papers themselves were not at hand.
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)
