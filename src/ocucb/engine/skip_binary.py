@@ -471,9 +471,8 @@ def play_nondecreasing(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    if problem.rewards.binary and policy.family.takes_effective_arms:
-        return "skip-ahead for rewards of 0 and 1 needs an index without other arms' pulls"
-    return skip_obstacle(policy, problem, horizon, problem.rewards.binary)
+    able = problem.rewards.binary and not policy.family.takes_effective_arms
+    return skip_obstacle(policy, problem, horizon, able)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
