@@ -210,6 +210,7 @@ def test_what_cannot_be_skipped_runs_step_by_step():
     for policy, problem, words in (
         ("ocucb", bounded, "needs Gaussian rewards or rewards of 0 and 1, but these are uniform."),
         ("thompson", clicks, "needs Gaussian rewards, but these are bernoulli."),
+        ("adaucb", clicks, "needs Gaussian rewards, but these are bernoulli."),
         (whole, clicks, "engine: skip-ahead needs an index that is the mean plus a bonus."),
         ("improved-ucb", ocucb.gap(), "does not declare who challenges the leader"),
         ("imed", bounded, "needs Gaussian rewards or rewards of 0 and 1, but these are uniform."),

@@ -647,7 +647,8 @@ def skip_obstacle(
     if not policy.is_ours and has_infinite_bonus(policy, horizon, problem.arms):
         return "its bonus is infinite in some rounds"
     if not able:
-        needed = "Gaussian rewards" + " or rewards of 0 and 1" * (kind == "index")
+        clicks = kind == "index" and not policy.family.takes_effective_arms
+        needed = "Gaussian rewards" + " or rewards of 0 and 1" * clicks
         return f"skip-ahead needs {needed}, but these are {problem.rewards.name}"
     return None
 

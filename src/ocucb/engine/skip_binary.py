@@ -503,10 +503,9 @@ def play_nondecreasing(
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     family = policy.family
-    if problem.rewards.binary and family.takes_effective_arms:
-        return "skip-ahead for rewards of 0 and 1 needs an index without other arms' pulls"
+    able = problem.rewards.binary and not family.takes_effective_arms
     whole = family.reading == "bernoulli budget" or family.lowest_mean is not None
-    return skip_obstacle(policy, problem, horizon, problem.rewards.binary, whole)
+    return skip_obstacle(policy, problem, horizon, able, whole)
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:

@@ -396,6 +396,8 @@ def play_choices(
 
 def _can_skip(family: PolicyFamily, rewards: Rewards) -> bool:
     """Tell whether skip-ahead plays a policy that declares `unplayed_index`."""
+    if family.reading == "bernoulli budget":
+        return rewards.binary
     alone = rewards.binary and not family.takes_effective_arms
     return family.has_bonus and (rewards.brownian or alone)
 

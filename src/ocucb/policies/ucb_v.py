@@ -1,7 +1,7 @@
 """UCB-V, which exploits low variance: Audibert, Munos and Szepesvari (2009).
 
-The formula was checked against two independent implementations; both leave zeta at 1. That zeta
-must exceed 1, and 1.2, are from the paper as quoted by others.
+Programs in public use differ: one has b in place of 3 b, b being the length of the interval, and
+zeta is 1 in two. Here 3 b and zeta = 1.2, the values for which the authors prove their bound.
 
 >>> from ocucb import UCBV
 >>> UCBV()
