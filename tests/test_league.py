@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+import runpy
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +14,13 @@ import numpy as np
 import pytest
 
 import ocucb
-from helpers import invoke, killed_after
+from helpers import ROOT, invoke, killed_after, read_on_desk_and_phone
 from ocucb.league import CONTESTS, Contest, load_policy, play_league
 from ocucb.league import measure as measuring
 from ocucb.league.advice import advise, answer, safe
 from ocucb.league.entrants import registered, suits
 from ocucb.league.measure import BUDGET, RARE, Cell, Skipped, make_task, read_cell
+from ocucb.league.page import Report
 from ocucb.league.problems import select
 from ocucb.league.questions import (
     ALPHAS,
@@ -32,6 +35,7 @@ from ocucb.league.questions import (
     restarted,
 )
 from ocucb.league.questions import ocucb as ocucb_with
+from ocucb.league.report import write_report
 from ocucb.league.standings import Player, Standings, by_mean
 from ocucb.league.trial import needs_horizon
 from ocucb.reports.estimates import Estimate
@@ -455,3 +459,66 @@ def test_long_horizons_are_judged_by_their_errors():
 def test_questions_without_cells_say_so():
     for one in QUESTIONS.values():
         assert one.answer(Cells({})) == "It was not played."
+
+
+# What was kept.
+
+TEXT = runpy.run_path(str(ROOT / "docs" / "league_text.py"))
+
+
+@pytest.mark.parametrize("page", TEXT["PAGES"], ids=lambda page: page.name)
+def test_texts_are_those_of_the_kept_league(page):
+    """If this fails because the league changed: python docs/league_text.py."""
+    text = page.read_text(encoding="utf-8")
+    assert TEXT["rendered"](text) == text
+    assert "<!-- league-" in text
+
+
+def test_kept_cells_are_those_of_the_league():
+    """Some cheap cells again: the numbers of the pages are those that the command gives."""
+    kept = {one.key: one for one in TEXT["kept_report"]().cells}
+    problem, horizon = CONTESTS["two"].instances[0]
+    for policy in (ocucb_with(), ocucb_with(alpha=6.0), ocucb.MOSS()):
+        same = kept[policy.name, problem.name, horizon]
+        task = make_task("frontier", policy, problem, horizon, 1)
+        again = read_cell(task, played(task, same.runs))
+        assert (again.engine, again.sampling) == (same.engine, same.sampling)
+        for found in ("mean", "deviation", "failure", "disaster"):
+            mine, theirs = getattr(again, found), getattr(same, found)
+            assert (mine.value, mine.error) == pytest.approx((theirs.value, theirs.error), rel=1e-4)
+
+
+def full_report() -> Report:
+    """Return the kept questions, and artificial tables of three policies, of which one is slow."""
+    players = [Player(name, name.upper(), name != "b", 1e-7) for name in "abc"]
+    cells = {}
+    for number, where in enumerate(CONTESTS.values()):
+        for problem, horizon in where.instances:
+            for i, one in enumerate(players):
+                made = cell(one.name, where, 1.0 + (i + number) % 3, bound=0.01 * i)
+                made = replace(made, problem=problem.name, horizon=horizon, reached=one.name != "c")
+                cells[made.key] = made
+    skipped = [Skipped("two", "d", "too slow")]
+    standings = Standings(players, list(CONTESTS.values()), cells)
+    kept = TEXT["kept_report"]()
+    return replace(kept, standings=standings, skipped=skipped, questions=list(QUESTIONS))
+
+
+def test_the_page_in_a_browser(browser, tmp_path):
+    """A page with everything on it: on a desk, a phone, in print."""
+    report, failures = full_report(), []
+    page = write_report(tmp_path, report, failures)[-1]
+    assert not failures
+    for _ in read_on_desk_and_phone(browser, page, 1 + len(QUESTIONS)):
+        found = browser.find_elements("tag name", "details")
+        assert len(found) == len(CONTESTS)
+        text = browser.find_element("tag name", "body").text
+        assert answer(report.standings) in text
+        assert text.count("100 ns") == 6
+        for one in QUESTIONS.values():
+            assert one.title.removesuffix("?") in text
+            assert one.answer(report.answers) in text
+    assert "d: not played, too slow" in page.read_text()
+    assert "(budget)" in page.read_text()
+    printed = base64.b64decode(browser.print_page())
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 14

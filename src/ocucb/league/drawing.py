@@ -21,6 +21,7 @@ from .questions import Cells
 from .standings import Player, Standings, by_mean
 
 _WORST = 4.0  # ratios from here on have the darkest colour
+_LEAST = 1e-9  # the smallest probability that is drawn
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _COLORS = ("#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628", "#17becf", "#e377c2", "#555555")
 _MAP = LinearSegmentedColormap.from_list("ratio", ["#ffffff", "#fee391", "#fe9929", "#b3261e"])
@@ -107,6 +108,7 @@ def _frontier(cells: Cells) -> Figure:
                 _points(its_axes, [cell], read, label=cell.label, **points)
             its_axes.set(xscale="log", yscale="log", xlabel="mean regret")
             its_axes.set_ylabel(what if name == questions.FRONTIER[0] else "")
+            its_axes.set_ylim(bottom=max(_LEAST, its_axes.get_ylim()[0]))
             its_axes.set_title(CONTESTS[name].title, fontsize=9)
             _plain_ticks(its_axes)
     axes[0].legend(frameon=False, fontsize=6.5)

@@ -37,7 +37,8 @@ SEEN = 10.0  # effective number of disasters from which that standard error is b
 _UNSEEN = 3.0  # expected number of what 5% of simulations do not see
 BUDGET = 0.5  # nominal seconds for a cell
 _STRETCH = 3.0  # times the budget that the fewest runs may take
-_FIRST = 2048  # runs to begin with; tilted if that many are affordable
+_FIRST = 2048  # runs to begin with
+_TILTED = 512  # runs from which they are tilted; with fewer, the mean would be too uncertain
 _FEWEST = 64  # runs: with fewer, an error bar says nothing
 _GROWTH = 8
 _RESERVE = 1.05
@@ -208,7 +209,7 @@ def make_task(
         seconds = cost * _FEWEST / 1e9
         reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
         return Skipped(place, policy.name, reason)
-    tilted = obstacle(problem, horizon) is None and affordable >= _FIRST
+    tilted = obstacle(problem, horizon) is None and affordable >= _TILTED
     most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
     first = whole_blocks(specification, 0, min(_FIRST, most))
     mixture = first_mixture(problem, horizon) if tilted else PLAIN

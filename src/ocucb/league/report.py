@@ -48,6 +48,7 @@ from .tables import (
 from .trial import examine
 
 _SHARED = BUDGET / 3.0  # for one instance of a worst case
+_LARGE = 4.0 * BUDGET  # for a question: horizons are long, and failures are what it is about
 _DATA = ("cells.csv", "league.csv", "skipped.csv", "policies.csv")
 
 
@@ -206,7 +207,7 @@ def _tasks(
         if suits(policy, contest)
         for instance in contest.instances
     ]
-    plays += [(name, *play, BUDGET) for name in questions for play in QUESTIONS[name].plays()]
+    plays += [(name, *play, _LARGE) for name in questions for play in QUESTIONS[name].plays()]
     for place, policy, problem, horizon, budget in plays:
         key = policy.name, problem.name, horizon
         if key not in found:

@@ -1,0 +1,163 @@
+"""Write what README.md and docs/league.md say about the league, from data that tests/data keeps.
+
+Without arguments, the texts are rendered again from tests/data/league; the tests fail if they
+differ. With the folder of a league at default precision and seed 1, data and pictures are replaced
+first. Texts are about what was played, be it the whole league or some of its parts:
+
+    ocucb league --out league
+    python docs/league_text.py league
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from ocucb.league import CONTESTS
+from ocucb.league.advice import advise, answer
+from ocucb.league.measure import PRECISION, Skipped
+from ocucb.league.page import Report
+from ocucb.league.questions import QUESTIONS, Cells
+from ocucb.league.standings import Standings
+from ocucb.league.tables import read_cells, read_players
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "tests" / "data" / "league"
+FILES = ("cells.csv", "policies.csv", "skipped.csv")
+PICTURES = ("ratios", *QUESTIONS)
+PAGES = (ROOT / "README.md", ROOT / "docs" / "league.md")
+
+
+def keep(folder: Path) -> None:
+    """Replace the data in tests/data, in six digits, and the pictures, by those of a league."""
+    KEPT.mkdir(exist_ok=True)
+    for name in FILES:
+        with open(folder / name, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        with open(KEPT / name, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                [list(map(shorter, row)) for row in rows]
+            )
+    for name in PICTURES:
+        if (folder / f"{name}.png").exists():
+            shutil.copyfile(folder / f"{name}.png", picture(name))
+
+
+def picture(name: str) -> Path:
+    """Return where a picture of the league is kept."""
+    return ROOT / "docs" / f"league-{name}.png"
+
+
+def shorter(text: str) -> str:
+    """Return a number in six digits, and anything else as it is."""
+    return f"{float(text):.6g}" if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", text) else text
+
+
+def kept_report() -> Report:
+    """Return the league in tests/data."""
+    cells = read_cells(KEPT / "cells.csv")
+    by_key = {one.key: one for one in cells}
+    with open(KEPT / "skipped.csv", encoding="utf-8", newline="") as file:
+        skipped = [Skipped(**row) for row in csv.DictReader(file)]
+    players = read_players(KEPT / "policies.csv")
+    contests = list(CONTESTS.values()) if players else []
+    return Report(
+        standings=Standings(players, contests, by_key),
+        cells=cells,
+        skipped=skipped,
+        questions=[name for name in QUESTIONS if picture(name).exists()],
+        answers=Cells(by_key),
+        seed=1,
+        workers=2,
+        seconds=0.0,
+        precision=PRECISION,
+        runs=None,
+    )
+
+
+def advice_table(report: Report) -> str:
+    """Return the advice as a table."""
+    rows = [
+        f"| {one.situation} | **{one.pick.player.label}** | {one.pick.mean.value:.2f} | "
+        f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} |\n"
+        for one in advise(report.standings)
+    ]
+    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio | equal to it |\n"
+    return f"{head}|---|---|---|---|---|\n{''.join(rows)}"
+
+
+def tables(report: Report) -> str:
+    """Return the two tables, by worst ratio."""
+    parts = []
+    for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
+        contests = [one for one in report.standings.contests if one.clicks == clicks]
+        rows = [
+            f"| {row.player.label}{'' if row.player.needs_horizon else '*'} | "
+            f"{row.worst.value:.2f} ({row.worst.where}) | {row.mean.value:.2f} ± "
+            f"{2 * row.mean.error:.2f} | {row.deviation:.2f} | {100 * row.disaster_bound:.2g}% | "
+            f"{row.played} of {row.contests} |\n"
+            for row in report.standings.table(contests)
+        ]
+        head = "worst ratio | geometric mean | deviation | P(disaster) below | problems |"
+        parts.append(f"| {title} | {head}\n|---|---|---|---|---|---|\n{''.join(rows)}")
+    return "\n".join(parts)
+
+
+def question_text(report: Report) -> str:
+    """Return the open questions with their answers and pictures."""
+    return "\n".join(
+        f"**{i}. {one.title}** {one.answer(report.answers)}\n\n"
+        f"![{one.title}](league-{one.name}.png)\n"
+        for i, one in enumerate(QUESTIONS.values(), 1)
+        if one.name in report.questions
+    )
+
+
+def texts() -> dict[str, str]:
+    """Return every generated part of the pages by its name; empty if it was not played."""
+    report = kept_report()
+    found = {"league-answer": "", "league-findings": ""}
+    if report.standings.best:
+        found["league-answer"] = (
+            f"## Which policy should I use?\n\n{answer(report.standings)} ([How we know]"
+            "(docs/league.md).)\n\n"
+        )
+        found["league-findings"] = FINDINGS.format(advice_table(report), tables(report))
+    found["league-findings"] += f"## The open questions of the paper\n\n{question_text(report)}\n"
+    return found
+
+
+FINDINGS = """## Which one should I use?
+
+{}
+(Geometric mean and worst of the ratios to the best policy on each problem, among the policies that
+played all of the situation's problems. The last column has those that are behind by no more than
+errors explain.)
+
+![Every policy's regret relative to the best on every problem](league-ratios.png)
+
+## Tables
+
+Policies that did not play every problem come last: what they were spared might have been their
+worst.
+
+{}
+"""
+
+
+def rendered(page: str) -> str:
+    """Return a page with its generated parts, which comments enclose, written again."""
+    for name, text in texts().items():
+        part = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        page = part.sub(lambda found, text=text: f"{found[1]}{text}{found[2]}", page)
+    return page
+
+
+if __name__ == "__main__":
+    for given in sys.argv[1:]:
+        keep(Path(given))
+    for path in PAGES:
+        path.write_text(rendered(path.read_text(encoding="utf-8")), encoding="utf-8")
