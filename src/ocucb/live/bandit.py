@@ -26,6 +26,7 @@ from ..random import CHOICES, start_stream, stream_key, to_seed
 from .decision import State, compile_kernels, copy_state, new_arms, new_state
 from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
+from .probabilities import next_probabilities
 from .summary import Summary, summarize
 from .tree import Records
 
@@ -353,6 +354,25 @@ class Bandit:
         for i, gain in zip(positions, gains, strict=True):
             self._tell(self._state, i, 1.0, gain)
 
+    def play(self, arm: Arm) -> None:
+        """Note that an arm is played by your own choice: its reward is pending, as after an ask.
+
+        For a fixed share of traffic, or a fallback. Retired arms can be played, too.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit("abc", "moss", horizon=100, sigma=1)
+        >>> bandit.play("b")
+        >>> bandit.ask(2)
+        ['a', 'c']
+        """
+        with self._lock:
+            i = self._position(arm)
+            self._state.arms["open"][i] += 1.0
+            self._state.clock["rounds"] += 1
+            self._rebuild(self._state)
+
     def cancel(self, arm: Arm) -> None:
         """Close an open ask whose reward will never arrive.
 
@@ -537,6 +557,26 @@ class Bandit:
             minimize=self.minimize,
             zero=self._zero,
         )
+
+    def probabilities(self) -> Floats | None:
+        """Return how likely the next `ask` is to choose each arm, or None if that is not known.
+
+        The order is that of `summary`: all arms, retired ones included. Looking changes nothing.
+        Known for every index policy, uniform play and epsilon-greedy, and for Thompson sampling
+        with two arms.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit("ab", "ocucb", horizon=100, sigma=1)
+        >>> bandit.tell(["a", "b"], [0.5, 0.5])
+        >>> bandit.probabilities()
+        array([0.5, 0.5])
+        """
+        with self._lock:
+            state, rebuild = copy_state(self._state), self._rebuild
+        rebuild(state)
+        return next_probabilities(self.policy, state)
 
     # Saving
 

@@ -108,6 +108,10 @@ class PolicyFamily:
     table : callable or None
         ``table(horizon)``: numbers computed before play, passed to `function` between what the
         engine supplies and its parameters.
+    probabilities : callable or None
+        For a choice policy that draws its arm: ``probabilities(t, horizon, pulls, sums, sigma,
+        memory, ...)`` returns how likely `source` is to choose each arm, given the same state. A
+        plain function, not compiled; `Bandit.probabilities` uses it.
     binary : bool
         Whether the policy is only for rewards of 0 and 1.
     check : bool
@@ -130,6 +134,7 @@ class PolicyFamily:
     concave_until: Callable[..., float] | None = None
     memory: Callable[[int], int] | None = None
     table: Callable[[int], Floats] | None = None
+    probabilities: Callable[..., Floats] | None = None
     binary: bool = False
     check: bool = True
 
@@ -429,7 +434,7 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
     for name in ("binary", "concave", "check"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
-    for name in ("concave_until", "memory", "table"):
+    for name in ("concave_until", "memory", "table", "probabilities"):
         if facts.get(name) is None:
             continue
         facts[name] = plain(facts[name])

@@ -7,6 +7,9 @@ EpsilonGreedy(epsilon=0.05)
 
 from typing import Any
 
+import numpy as np
+
+from .._types import Floats
 from ..random import below, largest, uniform
 from ._base import between, choice_policy
 
@@ -15,12 +18,28 @@ def _memory(arms: int) -> int:
     return arms
 
 
+def _probabilities(
+    t: float,
+    horizon: float,
+    pulls: Floats,
+    sums: Floats,
+    sigma: float,
+    memory: Floats,
+    epsilon: float,
+) -> Floats:
+    means = sums / pulls
+    best = means == means.max()
+    share: Floats = epsilon / pulls.size + (1.0 - epsilon) * best / np.count_nonzero(best)
+    return share
+
+
 @choice_policy(
     name="epsilon-greedy",
     formula="with probability epsilon a random arm, otherwise the arm with the largest mean",
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
     memory=_memory,
+    probabilities=_probabilities,
 )
 def EpsilonGreedy(
     t: float,

@@ -7,8 +7,15 @@ UniformRandom()
 
 from typing import Any
 
+import numpy as np
+
+from .._types import Floats
 from ..random import below
 from ._base import choice_policy
+
+
+def _probabilities(t: float, horizon: float, pulls: Floats, *rest: Any) -> Floats:
+    return np.full(pulls.size, 1.0 / pulls.size)
 
 
 @choice_policy(
@@ -16,6 +23,7 @@ from ._base import choice_policy
     label="Uniform",
     formula="an arm drawn uniformly at random in every round",
     reference="baseline",
+    probabilities=_probabilities,
 )
 def UniformRandom(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
