@@ -74,7 +74,7 @@ class Gate:
         except Exception as error:
             if isinstance(error, StoreUnavailable):
                 log.error("store", extra={"facts": {"reason": str(error)}})
-            else:
+            elif not isinstance(error, Refused):
                 log.exception("error", extra={"facts": {"path": scope["path"]}})
             if not status:
                 await answer_of(error)(scope, receive, answer)

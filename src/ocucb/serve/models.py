@@ -85,6 +85,9 @@ class Rules(_Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rules:
+        if (self.bounds is None) == (self.sigma is None):
+            got = "neither" if self.bounds is None else "both"
+            raise ValueError(f"give either bounds, [low, high], or sigma, got {got}")
         if (self.control is None) != (self.control_share is None):
             raise ValueError("control and control_share belong together: give both or neither")
         if self.control is not None and self.control not in self.arms:

@@ -6,20 +6,6 @@ const COLOURS = 8;
 const colours = new Map(); // arm to class: once given, it stays
 let version = -1;
 
-await watch(async () => {
-  const bandit = await ask(path);
-  const moved = bandit.version !== version;
-  if (moved) giveColours(bandit.arms);
-  showState(bandit);
-  if (moved) {
-    showArms(bandit);
-    const { arms, points } = await ask(`${path}/history`);
-    drawShares(arms, points);
-    drawRewards(arms, points, bandit.minimize);
-    version = bandit.version;
-  }
-});
-
 function giveColours(arms) {
   const busiest = [...arms].sort((a, b) => b.decisions - a.decisions);
   for (const { arm } of arms.length <= COLOURS ? arms : busiest) {
@@ -177,3 +163,17 @@ function drawRewards(arms, points, minimize) {
   show(place, drawn, [["c0", "this bandit"], ["other", "best fixed arm so far"]], rewarded, (j) =>
     `this bandit ${decimal(got[j])}, best fixed arm so far ${decimal(best[j])}`);
 }
+
+await watch(async () => {
+  const bandit = await ask(path);
+  const moved = bandit.version !== version;
+  if (moved) giveColours(bandit.arms);
+  showState(bandit);
+  if (moved) {
+    showArms(bandit);
+    const { arms, points } = await ask(`${path}/history`);
+    drawShares(arms, points);
+    drawRewards(arms, points, bandit.minimize);
+    version = bandit.version;
+  }
+});

@@ -1,13 +1,5 @@
 import { ask, element, watch, whole } from "./page.js";
 
-await watch(async () => {
-  const { bandits } = await ask("/v1/bandits");
-  document.getElementById("empty").hidden = bandits.length > 0;
-  const table = document.getElementById("bandits");
-  table.hidden = bandits.length === 0;
-  table.tBodies[0].replaceChildren(...bandits.map(row));
-});
-
 function row(one) {
   const link = element("a", { href: `/bandits/${encodeURIComponent(one.name)}` }, one.name);
   const number = (x) => element("td", { class: "number" }, whole(x));
@@ -22,3 +14,11 @@ function row(one) {
     number(one.totals.expired),
     element("td", { class: one.health.length ? "wrap" : "ok" }, notes));
 }
+
+await watch(async () => {
+  const { bandits } = await ask("/v1/bandits");
+  document.getElementById("empty").hidden = bandits.length > 0;
+  const table = document.getElementById("bandits");
+  table.hidden = bandits.length === 0;
+  table.tBodies[0].replaceChildren(...bandits.map(row));
+});
