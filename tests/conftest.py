@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from multiprocessing.sharedctypes import Synchronized
@@ -78,3 +79,39 @@ def here(capfd, monkeypatch) -> Callable[..., tuple[int, str, str]]:
         return int(stop.value.code or 0), *capfd.readouterr()
 
     return command
+
+
+@pytest.fixture
+def browser():
+    """Chromium; skips where there is none."""
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
+        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    for word in (*quiet.split(), "disable-component-update", "disable-sync", "headless=new"):
+        options.add_argument(f"--{word}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL cluster that nobody else uses; skips where there is no PostgreSQL."""
+    from serving import Cluster
+
+    made = Cluster("-c fsync=off")  # only servers are killed, not the machine
+    yield made
+    made.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request, tmp_path) -> str:
+    """The address of an empty store, of either kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return request.getfixturevalue("cluster").new_database()

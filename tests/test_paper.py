@@ -595,23 +595,6 @@ def test_command_line(tmp_path):
         assert not (tmp_path / "b").exists()
 
 
-@pytest.fixture
-def browser():
-    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
-        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-    for word in (*quiet.split(), "disable-component-update", "disable-sync", "headless=new"):
-        options.add_argument(f"--{word}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
-
 def thinned(moss_constant=2.0):
     """All panels, with the first point, the last, and few in between."""
     return {

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from . import storage as tables
 from .machine import Machine
-from .models import Change
+from .models import Change, Refused
 from .service import load, rules_of
 from .storage import Storage
 
@@ -49,7 +49,10 @@ def check(storage: Storage, name: str | None = None) -> Iterator[Checked]:
         if name is not None and not rows:
             raise ValueError(f"there is no bandit {name!r} in {storage.place}.")
         for row in rows:
-            yield _replayed(connection, row)
+            try:
+                yield _replayed(connection, row)
+            except (IndexError, Refused, TypeError, ValueError) as error:
+                yield Checked(row["name"], 0, 0, f"the log cannot be replayed: {error}")
 
 
 def _replayed(connection: sa.Connection, row: Any) -> Checked:
@@ -96,7 +99,10 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 expired[entry["arm"]] += 1
     if due != row["version"] + 1:
         return problem(f"the log ends with entry {due - 1}, the state with {row['version']}.")
-    stored = load(connection, row)
+    try:
+        stored = load(connection, row)
+    except (TypeError, ValueError) as error:
+        return problem(f"the stored state cannot be read: {error}")
     if repr(stored.machine.state()) != repr(machine.state()):  # repr tells 0.0 from -0.0
         return problem("the stored state differs from the replayed one.")
     if (stored.decisions, stored.expired) != (decided, expired):
