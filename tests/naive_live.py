@@ -102,6 +102,10 @@ class NaiveBandit:
         arm.rewards += 1
         arm.sum += reward
 
+    def play(self, name: str | int) -> None:
+        self.arm(name).open += 1
+        self.rounds += 1
+
     def cancel(self, name: str | int) -> None:
         self.arm(name).open -= 1
 

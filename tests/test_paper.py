@@ -7,7 +7,6 @@ import csv
 import math
 import re
 import runpy
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -432,7 +432,7 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     [
         ("mysql://u:secret@h/d", r"got 'mysql://\*\*\*@h/d'\.$"),
         ("sqlite://", "store must be the path of an SQLite file or"),
-        ("nowhere/store.db", "is not a folder"),
+        ("nothing.db", "there is no store .*nothing.db; `ocucb serve` creates one"),
         ("postgresql://u:secret@127.0.0.1:1/d", "cannot be used as a store: connection failed"),
         ("other.db", "cannot be used as a store: file is not a database"),
         ("tables.db", "has tables that ocucb did not make"),
@@ -449,6 +449,9 @@ def test_a_store_that_cannot_be_used_is_one_sentence(place, sentence, tmp_path, 
     assert re.search(sentence, done.stderr.strip())
     assert done.stderr.count("\n") == 1
     assert "secret" not in done.stderr
+    assert not (tmp_path / "nothing.db").exists()
+    nowhere = invoke("serve", "token", "--store", "nowhere/store.db")
+    assert nowhere.stderr.endswith("nowhere is not a folder.\n")
 
 
 # The six calls

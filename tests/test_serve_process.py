@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import socket
 import sqlite3
+import subprocess
 import threading
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 import pytest
 
-from helpers import run, wait_until
+from helpers import ROOT, run, wait_until
 from ocucb.serve.check import check
 from ocucb.serve.client import Client, ServiceError
 from ocucb.serve.storage import Storage
@@ -89,7 +94,10 @@ def test_sigterm_finishes_what_was_begun(tmp_path, servers):
     answers: list[object] = []
 
     def ask() -> None:
-        with Client(server.url, "x", token, timeout=60, patience=0) as client:
+        with (
+            suppress(ServiceError),  # one that came too late
+            Client(server.url, "x", token, timeout=60, patience=0) as client,
+        ):
             answers.append(client.ask())
 
     threads = [threading.Thread(target=ask) for _ in range(5)]
@@ -106,7 +114,7 @@ def test_sigterm_finishes_what_was_begun(tmp_path, servers):
     opened = Storage(str(store))
     (checked,) = check(opened)
     assert checked.problem is None
-    assert checked.decisions == len(answers), "what was decided was answered"
+    assert checked.decisions == len(answers) >= 1, "what was decided was answered"
     opened.close()
     assert server.terminate() == 0
     assert all("level" in line for line in server.log), "every line of the log is JSON"
@@ -147,6 +155,36 @@ def test_healthz_tells_the_truth_about_the_store(cluster, servers):
         wait_until(lambda: get(f"{server.url}/healthz")[0] == 200, "it recovers")
         assert client.ask().arm == "a", "what could not be stored was not decided"
     assert any(line["event"] == "store" and "reason" in line for line in server.log)
+
+
+def test_the_examples_of_the_documentation_work(tmp_path, servers):
+    """The lines of curl, with the ids that the server gives, and the lines of Python."""
+    if shutil.which("curl") is None:
+        pytest.skip("needs curl")
+    page = (ROOT / "docs" / "service.md").read_text()
+    lines = re.findall(r"^curl .*$", page, re.MULTILINE)
+    assert len(lines) == 3
+    (python,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    server = servers(tmp_path / "store.db", "--log-level", "warning")
+    token = server.token()
+    decision = ""
+    for line in lines:
+        line = line.replace("http://127.0.0.1:8000", server.url).replace(
+            "--json", "--silent --json"
+        )
+        line = re.sub(r'"\d-[0-9a-f]{16}"', json.dumps(decision), line)
+        done = subprocess.run(
+            ["sh", "-c", line], env={"PATH": os.environ["PATH"], "TOKEN": token},
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        if "decisions" in answer:
+            decision = answer["decisions"][0]["id"]
+    assert answer == {"rewards": [{"decision": decision, "status": "accepted"}]}
+    exec(python.replace("http://127.0.0.1:8000", server.url), {"TOKEN": token})
+    with Client(server.url, "colours", token) as client:
+        assert client.summary()["totals"]["rewards"] == 2
 
 
 def test_what_cannot_be_started_is_one_sentence(tmp_path):

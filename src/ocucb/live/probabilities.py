@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
+from math import erfc, hypot, sqrt
+
 import numpy as np
-from scipy.special import ndtr
 
 from .._types import Floats
 from ..policies import Policy
@@ -70,8 +71,8 @@ def _of_samples(
         counts = np.minimum(arms["observed"][known] + arms["open"][known], n).tolist()
         rule = policy.family.function
         spreads = [state.sigma * rule(count, t, n, K, *state.values) for count in counts]
-        gap = (means[0] - means[1]) / np.hypot(*spreads)
-        chances[known] = ndtr(gap), ndtr(-gap)
+        gap = float(means[0] - means[1]) / hypot(*spreads) / sqrt(2.0)
+        chances[known] = 0.5 * erfc(-gap), 0.5 * erfc(gap)
     return chances
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import os
 import signal
 import socket
 import sys
@@ -68,7 +69,7 @@ def serve(store: str, host: str, port: int, log_level: str) -> None:
         raise ValueError(f"--log-level must be debug, info, warning or error, got {log_level!r}.")
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must lie between 0 and 65535, got {port}.")
-    with _opened(store) as storage:
+    with _opened(store, create=True) as storage:
         _serve(storage, host, port, log_level)
 
 
@@ -83,7 +84,8 @@ def _serve(storage: Storage, host: str, port: int, log_level: str) -> None:
     try:
         listener = socket.create_server((host, port), family=family, backlog=1024)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else str(error)
         raise ValueError(f"cannot listen on {host}:{port}: {reason}; use another --port.") from None
     with listener:
         _log_to_stderr(log_level)
@@ -111,8 +113,8 @@ def _serve(storage: Storage, host: str, port: int, log_level: str) -> None:
 
 
 @contextmanager
-def _opened(store: str) -> Iterator[Storage]:
-    storage = Storage(store)
+def _opened(store: str, *, create: bool = False) -> Iterator[Storage]:
+    storage = Storage(store, create=create)
     try:
         yield storage
     finally:
@@ -127,7 +129,7 @@ def check_store(store: str, name: str | None) -> list[Checked]:
 
 def make_token(store: str, scope: str, label: str) -> str:
     """Make a token and return it."""
-    with _opened(store) as storage:
+    with _opened(store, create=True) as storage:
         return add_token(storage, scope, label)
 
 

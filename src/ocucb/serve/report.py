@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from math import isfinite
+from math import erfc, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from scipy.special import chdtrc, ndtr
 
 from . import storage as tables
 from .models import Rules
@@ -139,7 +138,7 @@ def health(
         if arm["control"] and totals["decisions"]:
             n, p = totals["decisions"], float(rules.control_share or 0.0)
             z = (arm["decisions"] - n * p) / (n * p * (1 - p)) ** 0.5
-            if n * p * (1 - p) >= 10 and 2 * float(ndtr(-abs(z))) < _RARE:
+            if n * p * (1 - p) >= 10 and erfc(abs(z) / sqrt(2.0)) < _RARE:
                 notes.append(
                     f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
                     f"decisions, and should have {p:.1%}."
@@ -168,6 +167,8 @@ def _uneven_rewards(rules: Rules, arms: list[dict[str, Any]]) -> str | None:
     if not 0.0 < share < 1.0:
         return None
     chi2 = float(((lost - closed * share) ** 2 / (closed * share * (1.0 - share))).sum())
+    from scipy.special import chdtrc  # takes half a second to import
+
     if float(chdtrc(used.sum() - 1, chi2)) >= _RARE:
         return None
     worst = int(np.argmax(lost / closed))

@@ -32,8 +32,52 @@ from .storage import Storage, StoreUnavailable
 MOST_WAITING = 10_000  # requests in the queue of one bandit
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
 _NEVER = 2**62
-_CLOSED = tables.log.c.kind != "late"
 _LOG_COLUMNS = [column.name for column in tables.log.columns]
+
+
+# Statements are built once: that takes longer than the database needs to carry them out.
+
+
+def _some(name: str) -> Any:
+    return sa.bindparam(name, expanding=True)
+
+
+_log = tables.log.c
+_here: Any = sa.bindparam("bandit")
+_LOCK = (
+    sa.select(tables.bandits).where(tables.bandits.c.name == sa.bindparam("name")).with_for_update()
+)
+_REQUESTS = sa.select(tables.requests).where(
+    tables.requests.c.bandit == _here, tables.requests.c.key.in_(_some("keys"))
+)
+_UNITS = (
+    sa.select(_log.unit, sa.func.max(_log.seq))
+    .where(_log.bandit == _here, _log.unit.in_(_some("units")))
+    .group_by(_log.unit)
+)
+_DECISIONS = sa.select(_log.seq, _log.arm, _log.propensity, _log.expires_at).where(
+    _log.bandit == _here, _log.seq.in_(_some("seqs")), _log.kind == "decision"
+)
+_OUTCOMES = sa.select(_log.decision, _log.kind, _log.reward).where(
+    _log.bandit == _here,
+    _log.decision.in_(_some("seqs")),
+    _log.decision.is_not(None),
+    _log.kind != "late",
+)
+_LATES = sa.select(_log.decision).where(
+    _log.bandit == _here, _log.decision.in_(_some("seqs")), _log.kind == "late"
+)
+_NEXT_TO_EXPIRE = (
+    sa.select(_log.seq, _log.arm, _log.expires_at)
+    .where(_log.bandit == _here, _log.seq > sa.bindparam("after"), _log.kind == "decision")
+    .order_by(_log.seq)
+    .limit(1000)
+)
+_UPDATE_BANDIT = tables.bandits.update().where(tables.bandits.c.id == _here)
+_UPDATE_ARM = tables.arms.update().where(
+    tables.arms.c.bandit == sa.bindparam("here"), tables.arms.c.position == sa.bindparam("there")
+)
+_INSERT_LOG, _INSERT_REQUEST = tables.log.insert(), tables.requests.insert()
 
 
 @dataclass
@@ -241,8 +285,7 @@ class _Turn:
         self, connection: sa.Connection, name: str, loaded: _Loaded | None, clock: int
     ) -> None:
         self._connection = connection
-        query = sa.select(tables.bandits).where(tables.bandits.c.name == name).with_for_update()
-        row = connection.execute(query).mappings().one_or_none()
+        row = connection.execute(_LOCK, {"name": name}).mappings().one_or_none()
         if row is None:
             raise no_such_bandit(name)
         if loaded is None or loaded.version != row["version"]:
@@ -295,47 +338,29 @@ class _Turn:
         ids = {one for work in group for one in work.decisions}
         named = {seq for one in ids if (seq := self._seq_of(one)) is not None}
         if keys:
-            table = tables.requests
-            query = sa.select(table).where(table.c.bandit == self._id, table.c.key.in_(keys))
-            for row in self._connection.execute(query).mappings():
+            for row in self._select(_REQUESTS, keys=keys).mappings():
                 self._requests[row["key"]] = row
-        log = tables.log
         if units:
-            query = (
-                sa.select(log.c.unit, sa.func.max(log.c.seq))
-                .where(log.c.bandit == self._id, log.c.unit.in_(units))
-                .group_by(log.c.unit)
-            )
-            self._units = {row[0]: row[1] for row in self._connection.execute(query)}
+            rows: Any = self._select(_UNITS, units=units)
+            self._units = dict(rows.all())
         wanted = named | set(self._units.values())
         for request in self._requests.values():
             wanted.update(range(request["first"], request["first"] + request["count"]))
         if wanted:
-            self._decided = self._decisions(wanted)
+            found = self._select(_DECISIONS, seqs=wanted).mappings()
+            self._decided = {row["seq"]: row for row in found}
             self._closed |= self._outcomes(named | set(self._units.values()))
         lapsed = [seq for seq in named if self._closed.get(seq, _OPEN)["kind"] in _LAPSED]
         if lapsed:
-            query = sa.select(log.c.decision).where(
-                log.c.bandit == self._id, log.c.decision.in_(lapsed), log.c.kind == "late"
-            )
-            self._lates = set(self._connection.execute(query).scalars())
+            self._lates = set(self._select(_LATES, seqs=lapsed).scalars())
 
-    def _decisions(self, seqs: Iterable[int]) -> dict[int, Any]:
-        log = tables.log
-        query = sa.select(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at).where(
-            log.c.bandit == self._id, log.c.seq.in_(seqs), log.c.kind == "decision"
-        )
-        return {row["seq"]: row for row in self._connection.execute(query).mappings()}
+    def _select(self, statement: Any, **values: Any) -> sa.CursorResult[Any]:
+        values = {k: list(v) if isinstance(v, set) else v for k, v in values.items()}
+        return self._connection.execute(statement, {"bandit": self._id, **values})
 
     def _outcomes(self, seqs: Iterable[int]) -> dict[int, Any]:
-        log = tables.log
-        query = sa.select(log.c.decision, log.c.kind, log.c.reward).where(
-            log.c.bandit == self._id,
-            log.c.decision.in_(seqs),
-            log.c.decision.is_not(None),
-            _CLOSED,
-        )
-        return {row["decision"]: row for row in self._connection.execute(query).mappings()}
+        rows = self._select(_OUTCOMES, seqs=list(seqs)).mappings()
+        return {row["decision"]: row for row in rows}
 
     # Ids
 
@@ -450,19 +475,8 @@ class _Turn:
         rules, loaded = self.machine.rules, self.loaded
         if rules.expiry is None:
             return
-        log = tables.log
         while loaded.next_due <= self._at:
-            query = (
-                sa.select(log.c.seq, log.c.arm, log.c.expires_at)
-                .where(
-                    log.c.bandit == self._id,
-                    log.c.seq > self._expired_through,
-                    log.c.kind == "decision",
-                )
-                .order_by(log.c.seq)
-                .limit(1000)
-            )
-            rows = self._connection.execute(query).all()
+            rows = self._select(_NEXT_TO_EXPIRE, after=self._expired_through).all()
             due = [row for row in rows if row.expires_at <= self._at]
             closed = self._outcomes([row.seq for row in due]) if due else {}
             for row in due:
@@ -496,9 +510,9 @@ class _Turn:
                 self._update(expired_through=self._expired_through)
             return
         if self._rows:
-            connection.execute(tables.log.insert(), self._rows)
+            connection.execute(_INSERT_LOG, self._rows)
         if self._new_requests:
-            connection.execute(tables.requests.insert(), self._new_requests)
+            connection.execute(_INSERT_REQUEST, self._new_requests)
         state = self.machine.state()
         self._store_arms(state)
         self._update(
@@ -517,11 +531,10 @@ class _Turn:
         loaded.version, loaded.arms = self._seq, state.arms
 
     def _update(self, **values: Any) -> None:
-        table = tables.bandits
-        self._connection.execute(table.update().where(table.c.id == self._id).values(**values))
+        self._connection.execute(_UPDATE_BANDIT, {"bandit": self._id, **values})
 
     def _store_arms(self, state: MachineState) -> None:
-        table, loaded = tables.arms, self.loaded
+        loaded = self.loaded
         touched = {row["arm"] for row in self._rows}
         changed, new = [], []
         for position, arm in enumerate(state.arms):
@@ -532,12 +545,9 @@ class _Turn:
         if changed:
             for row in changed:
                 row["here"], row["there"] = row.pop("bandit"), row.pop("position")
-            statement = table.update().where(
-                table.c.bandit == sa.bindparam("here"), table.c.position == sa.bindparam("there")
-            )
-            self._connection.execute(statement, changed)
+            self._connection.execute(_UPDATE_ARM, changed)
         if new:
-            self._connection.execute(table.insert(), new)
+            self._connection.execute(tables.arms.insert(), new)
 
     def _store_point(self, state: MachineState) -> None:
         """Keep a point of the curves now and then: as many in each doubling of the rounds."""

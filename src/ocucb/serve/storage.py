@@ -135,11 +135,21 @@ class Storage:
         ``postgresql://…``, ``sqlite:///path``, or the path of an SQLite file.
     versions : sequence of path
         Folders with migrations.
+    create : bool
+        Whether to create an SQLite file that is not there.
     """
 
-    def __init__(self, url: str, versions: tuple[Path, ...] = (MIGRATIONS / "versions",)) -> None:
+    def __init__(
+        self,
+        url: str,
+        versions: tuple[Path, ...] = (MIGRATIONS / "versions",),
+        *,
+        create: bool = True,
+    ) -> None:
         self._url = _to_url(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        if self.is_sqlite and not create and not Path(str(self._url.database)).exists():
+            raise ValueError(f"there is no store {self.place}; `ocucb serve` creates one.")
         self._writing = threading.Lock()  # SQLite has one writer: threads need not poll for it
         try:
             if self.is_sqlite:
