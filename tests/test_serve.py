@@ -600,6 +600,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(http):
         (b'{"arms": ["a"], "horizon": 1, "sigma": NaN}', 422),
         (b'{"arms": ["a"], "horizon": 1, "sigma": 1e999}', 422),
     ],
+    ids="cut empty no-text deep long-number surrogate nan infinite".split(),
 )
 def test_bodies_that_are_no_json_are_refused(content, status, http):
     answer = http(

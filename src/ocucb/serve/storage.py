@@ -211,7 +211,6 @@ class Storage:
         config = Config()
         config.set_main_option("script_location", _quoted(MIGRATIONS))
         config.set_main_option("path_separator", "newline")
-        config.set_main_option("version_path_separator", "newline")
         config.set_main_option("version_locations", "\n".join(map(_quoted, versions)))
         script = ScriptDirectory.from_config(config)
         known = {revision.revision for revision in script.walk_revisions()}
