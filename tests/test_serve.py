@@ -916,6 +916,41 @@ def test_many_waiting_requests_are_refused_and_not_kept(sqlite_storage, monkeypa
     one.close()
 
 
+def test_a_request_that_is_given_up_leaves_the_lane_free(sqlite_storage):
+    one = Service(sqlite_storage)
+    one.create("x", rules())
+    held, begun = threading.Event(), threading.Event()
+
+    def hold(turn):
+        begun.set()
+        assert held.wait(60)
+
+    first = one._submit("x", service._Work(hold))
+    assert begun.wait(60)
+    given_up, kept = (one.decide("x", DecisionsRequest()) for _ in range(2))
+    assert given_up.cancel()
+    assert not first.cancel(), "it has begun"
+    held.set()
+    assert len(kept.result(60)) == 1
+    assert len(one.decide("x", DecisionsRequest()).result(60)) == 1
+    assert [(found.decisions, found.problem) for found in check(sqlite_storage)] == [(2, None)]
+    one.close()
+
+
+def test_strangers_cannot_fill_the_metrics(http):
+    def size():
+        return len(http("GET", "/metrics").text.splitlines())
+
+    http.client.request("BREW0", "/tea0")
+    size()
+    before = size()
+    for i in range(1, 20):
+        assert http.client.request(f"BREW{i}", f"/tea{i}").status_code == 401
+        assert http("GET", f"/tea{i}").status_code == 404
+        assert http("GET", f"/v1/bandits/tea{i}").status_code == 404
+    assert size() <= before + 40, "as many as there are routes, not requests"
+
+
 def test_every_threat_has_a_test():
     page = (ROOT / "docs" / "service.md").read_text()
     section = page.partition("## Threats\n")[2].partition("\n## ")[0]

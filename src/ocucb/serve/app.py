@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from urllib.parse import parse_qs
 
 import jinja2
-import sqlalchemy as sa
 from fastapi import Body, FastAPI, Header, Query, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
@@ -98,8 +97,10 @@ def create_app(
 
     async def sweep() -> None:
         while True:
-            with suppress(StoreUnavailable):
+            try:
                 await run_in_threadpool(service.sweep)
+            except Exception as error:  # whatever it was may be gone the next time
+                log.error("sweep", extra={"facts": {"reason": repr(error)}})
             await asyncio.sleep(sweep_seconds)
 
     @asynccontextmanager
@@ -221,8 +222,7 @@ def _add_operations(app: FastAPI, service: Service) -> None:
     def healthz() -> Response:
         """Tell whether decisions can be made: the store answers and can be written to."""
         try:
-            with service.storage.writing() as connection:
-                connection.execute(sa.text("SELECT 1"))
+            service.storage.check_writable()
         except StoreUnavailable as error:
             log.error("store", extra={"facts": {"reason": str(error)}})
             return answer_of(error)
@@ -261,7 +261,8 @@ def _add_pages(app: FastAPI, doorkeeper: Doorkeeper) -> None:
         if await run_in_threadpool(doorkeeper.find, text) is None:
             return page("login.html", 401, wrong=True)
         answer = RedirectResponse("/", 303)
-        secure = request.url.scheme == "https"
+        scheme = request.headers.get("x-forwarded-proto", request.url.scheme)
+        secure = scheme == "https"  # whoever lies about it harms only themselves
         answer.set_cookie(COOKIE, text, httponly=True, samesite="strict", secure=secure)
         return answer
 

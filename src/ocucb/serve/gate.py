@@ -21,6 +21,7 @@ LARGEST_BODY = 1_000_000  # bytes
 BODY_SECONDS = 10.0  # in which a body must arrive
 COOKIE = "ocucb_token"
 
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _PUBLIC = ("/healthz", "/openapi.json", "/login", "/logout")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -83,12 +84,13 @@ class Gate:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or "none"
-        self._requests.labels(scope["method"], route, status).inc()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._requests.labels(method, route, status).inc()
         self._seconds.labels(route).observe(seconds)
         token = scope.get("state", {}).get("token")
         facts = {
-            "method": scope["method"],
-            "path": scope["path"],
+            "method": scope["method"][:20],
+            "path": scope["path"][:200],
             "status": status,
             "ms": round(1000 * seconds, 2),
             "token": token.id if token else None,

@@ -241,8 +241,10 @@ class Service:
                 group: list[_Work] = []
                 size = 0
                 while lane.waiting and size < 2 * MOST_ITEMS:
-                    group.append(lane.waiting.popleft())
-                    size += group[-1].size
+                    work = lane.waiting.popleft()
+                    if work.future.set_running_or_notify_cancel():  # nobody can cancel it now
+                        group.append(work)
+                        size += work.size
                 if not group:
                     lane.busy = False
                     break

@@ -191,6 +191,14 @@ class Storage:
         with self._translated(), self.reader.begin() as connection:
             yield connection
 
+    def check_writable(self) -> None:
+        """Raise `StoreUnavailable` if nothing could be written now."""
+        with self.writing() as connection:  # on SQLite it holds the lock of the writer
+            if not self.is_sqlite:
+                setting = sa.text("SELECT current_setting('transaction_read_only')")
+                if connection.execute(setting).scalar() != "off":
+                    raise StoreUnavailable("the database is read-only.")
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
