@@ -28,6 +28,7 @@ from serving import Cluster, Load, Server
 SECONDS = 4.0  # length of one timing
 ROUNDS = 4  # timings of each, alternately; the best counts
 CLIENTS = 8
+BATCH = 10  # decisions or rewards in a request, while servers are killed
 ARMS = [f"arm {i}" for i in range(10)]
 RULES = {"arms": ARMS, "policy": "ocucb", "horizon": 10**7, "bounds": [0, 1]}
 PATH = "/v1/bandits/x"
@@ -141,9 +142,10 @@ def kills(folder: Path, number: int, rounds: int) -> str:
         client.create(**RULES)
     done = 0
     began = time.perf_counter()
-    with Load([server.url], "x", token, CLIENTS, rounds) as load:
+    total = CLIENTS * rounds * BATCH
+    with Load([server.url], "x", token, CLIENTS, rounds, BATCH) as load:
         for kill in range(1, number + 1):
-            while len(load.rewards) < CLIENTS * rounds * kill // (number + 1) and not load.done:
+            while len(load.rewards) < total * kill // (number + 1) and not load.done:
                 time.sleep(0.01)
             if load.done:
                 break
@@ -157,7 +159,8 @@ def kills(folder: Path, number: int, rounds: int) -> str:
     opened.close()
     return (
         f"SQLite, {CLIENTS} clients, {len(load.decisions):,} decisions and {len(load.rewards):,} "
-        f"rewards, {done} kills with SIGKILL: everything acknowledged is there exactly once, and "
+        f"rewards, {BATCH} in a request, {done} kills with SIGKILL: everything acknowledged is "
+        "there exactly once, and "
         f"the log replays to the state, bit for bit ({seconds:.0f} s)."
     )
 
@@ -180,18 +183,37 @@ def together(cluster: Cluster, rounds: int) -> str:
 
 def memory(cluster: Cluster, rounds: int) -> str:
     """Return how much memory a server has after a tenth of the requests, and after all."""
-    store = cluster.new_database()
-    with playing(store) as ((server,), token):
+    with playing(cluster.new_database()) as ((server,), token):
         sizes = []
         for part in (rounds // 10, rounds - rounds // 10):
-            with Load([server.url], "x", token, CLIENTS, part):
-                pass
+            threads = [
+                threading.Thread(target=_ask_and_tell, args=(server.port, token, part))
+                for _ in range(CLIENTS)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
             sizes.append(_megabytes(server.process.pid))
     requests = 2 * CLIENTS * rounds
     return (
         f"PostgreSQL, one server: {sizes[0]:.0f} MB after {requests // 10:,} requests, "
         f"{sizes[1]:.0f} MB after {requests:,}."
     )
+
+
+def _ask_and_tell(port: int, token: str, rounds: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    for _ in range(rounds):
+        key = {"Idempotency-Key": uuid.uuid4().hex}
+        connection.request("POST", f"{PATH}/decisions", headers={**headers, **key})
+        (decision,) = json.load(connection.getresponse())["decisions"]
+        body = json.dumps([{"decision": decision["id"], "reward": 0.5}])
+        connection.request("POST", f"{PATH}/rewards", body, headers)
+        (answer,) = json.load(connection.getresponse())["rewards"]
+        assert answer["status"] == "accepted"
+    connection.close()
 
 
 def _megabytes(process: int) -> float:
@@ -224,7 +246,7 @@ def section() -> list[str]:
             for sentence in (
                 lambda: together(cluster, 1000),
                 lambda: memory(cluster, 6250),
-                lambda: kills(place, 50, 6250),
+                lambda: kills(place, 50, 10**5 // (CLIENTS * BATCH)),
             ):
                 lines += ["", sentence()]
                 print(lines[-1], flush=True)

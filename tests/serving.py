@@ -155,8 +155,11 @@ class Server:
 class Load:
     """Clients that ask and tell as fast as they can, and note what was acknowledged."""
 
-    def __init__(self, urls: list[str], name: str, token: str, clients: int, rounds: int) -> None:
-        self._urls, self._name, self._token, self._rounds = urls, name, token, rounds
+    def __init__(
+        self, urls: list[str], name: str, token: str, clients: int, rounds: int, batch: int = 1
+    ) -> None:
+        self._urls, self._name, self._token = urls, name, token
+        self._rounds, self._batch = rounds, batch
         self.decisions: list[str] = []
         self.rewards: dict[str, float] = {}
         self.failures: list[str] = []
@@ -186,18 +189,18 @@ class Load:
         with Client(url, self._name, self._token, timeout=20, patience=_TIME) as client:
             for step in range(self._rounds):
                 try:
-                    decision = client.ask()
+                    decisions = client.ask(self._batch)
                     with self._lock:
-                        self.decisions.append(decision.id)
-                    reward = (number + step) % 5 / 4
-                    status = client.tell(decision, reward)
+                        self.decisions += [decision.id for decision in decisions]
+                    rewards = [(number + step + i) % 5 / 4 for i in range(self._batch)]
+                    statuses = client.tell(decisions, rewards)
                 except ServiceError as error:
                     self.failures.append(str(error))
                     return
                 with self._lock:
-                    if status not in ("accepted", "duplicate"):
-                        self.failures.append(status)
-                    self.rewards[decision.id] = reward
+                    self.failures += set(statuses) - {"accepted", "duplicate"}
+                    for decision, reward in zip(decisions, rewards, strict=True):
+                        self.rewards[decision.id] = reward
 
     def assert_all_there(self, storage: Any, name: str) -> None:
         """Everything acknowledged is in the log exactly once, and the log gives the state."""

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx
 
 _AGAIN = (429, 502, 503, 504)  # statuses that pass
+_SLOW = 120.0  # seconds: the first bandit with a policy may have to be compiled
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ class Client:
         self, url: str, name: str, token: str, *, timeout: float = 5.0, patience: float = 30.0
     ) -> None:
         self._path = f"/v1/bandits/{quote(name, safe='')}"
-        self._patience = patience
+        self._timeout, self._patience = timeout, patience
         headers = {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
 
     def close(self) -> None:
         """Close the connections."""
@@ -114,7 +115,7 @@ class Client:
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
         """
         body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
-        self._call("PUT", "", body)
+        self._call("PUT", "", body, slow=True)
 
     @overload
     def ask(self, count: None = None, *, unit: str | None = None) -> Decision: ...
@@ -188,14 +189,23 @@ class Client:
         return answer
 
     def _call(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        slow: bool = False,
     ) -> Any:
         """Send a request until it is answered, and raise what the server refuses."""
-        deadline = time.monotonic() + self._patience
+        timeout = max(self._timeout, _SLOW) if slow else self._timeout
+        deadline = time.monotonic() + max(self._patience, timeout if slow else 0.0)
         pause = 0.05
         while True:
             try:
-                answer = self._http.request(method, self._path + path, json=body, headers=headers)
+                answer = self._http.request(
+                    method, self._path + path, json=body, headers=headers, timeout=timeout
+                )
             except httpx.TransportError as error:
                 failure = ServiceError(f"{self._http.base_url} does not answer: {error}.")
             else:

@@ -136,7 +136,7 @@ class Service:
     ) -> None:
         self.storage, self._clock = storage, clock
         self._lanes: dict[str, _Lane] = {}
-        self._lock = threading.Lock()
+        self._lock, self._creating = threading.Lock(), threading.Lock()
         self._pool = ThreadPoolExecutor(8, "ocucb-serve")
         self.registry = registry or CollectorRegistry()
         self._events = Counter(
@@ -161,7 +161,8 @@ class Service:
         if (known := self._rules_of(name)) is None:
             seed = rules.seed if rules.seed is not None else to_seed(None)
             try:
-                machine = Machine(rules, seed)
+                with self._creating:  # compiling a policy once is enough
+                    machine = Machine(rules, seed)
             except (TypeError, ValueError) as error:
                 raise Refused(422, str(error)) from None
             try:
