@@ -143,17 +143,19 @@ def kills(folder: Path, number: int, rounds: int) -> str:
     done = 0
     began = time.perf_counter()
     total = CLIENTS * rounds * BATCH
-    with Load([server.url], "x", token, CLIENTS, rounds, BATCH) as load:
-        for kill in range(1, number + 1):
-            while len(load.rewards) < total * kill // (number + 1) and not load.done:
-                time.sleep(0.01)
-            if load.done:
-                break
-            server.kill()
-            done += 1
-            server = Server(store, "--log-level", "warning", port=port)
-    seconds = time.perf_counter() - began
-    server.terminate()
+    try:
+        with Load([server.url], "x", token, CLIENTS, rounds, BATCH) as load:
+            for kill in range(1, number + 1):
+                while len(load.rewards) < total * kill // (number + 1) and not load.done:
+                    time.sleep(0.01)
+                if load.done:
+                    break
+                server.kill()
+                done += 1
+                server = Server(store, "--log-level", "warning", port=port)
+        seconds = time.perf_counter() - began
+    finally:
+        server.terminate()
     opened = Storage(store)
     load.assert_all_there(opened, "x")
     opened.close()

@@ -288,6 +288,24 @@ def test_two_services_do_what_a_model_does(opened, default):
         one.close()
 
 
+def test_a_clock_that_goes_back_changes_no_order(sqlite_storage):
+    clock = Clock()
+    one = Service(sqlite_storage, clock=clock)
+    one.create("x", rules(expiry=10.0))
+    first = one.decide("x", DecisionsRequest()).result(60)[0]
+    clock.pass_seconds(-3600)
+    second = one.decide("x", DecisionsRequest()).result(60)[0]
+    assert second["expires_at"] == first["expires_at"]
+    clock.pass_seconds(3609)
+    statuses = one.reward("x", [RewardItem(decision=first["id"], reward=0.5)]).result(60)
+    assert statuses == ["accepted"]
+    clock.pass_seconds(1)
+    statuses = one.reward("x", [RewardItem(decision=second["id"], reward=0.5)]).result(60)
+    assert statuses == ["expired"]
+    assert [found.problem for found in check(sqlite_storage)] == [None]
+    one.close()
+
+
 def test_many_threads_share_transactions_and_lose_nothing(opened):
     one = Service(opened)
     one.create("x", rules())

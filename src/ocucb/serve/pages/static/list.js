@@ -6,13 +6,13 @@ function row(one) {
   const notes = one.health.length ? one.health.join(" ") : one.paused ? "paused" : "ok";
   return element("tr", {},
     element("td", { class: "name" }, link),
+    element("td", { class: one.health.length ? "wrap" : "ok" }, notes),
     element("td", {}, one.label),
     element("td", { class: "number" }, `${whole(one.round)} of ${whole(one.horizon)}`),
     number(one.arms),
     element("td", { class: "name" }, one.best ?? "–"),
     number(one.totals.open),
-    number(one.totals.expired),
-    element("td", { class: one.health.length ? "wrap" : "ok" }, notes));
+    number(one.totals.expired));
 }
 
 await watch(async () => {
