@@ -37,8 +37,18 @@ def played(tmp_path_factory):
     assert server.terminate() == 0
 
 
+# The page replaces its elements whenever something happens: look at them in one go, in the page.
+
+
+def look(browser, selector, what):
+    """Return something about every element that matches, in order."""
+    script = f"return [...document.querySelectorAll(arguments[0])].map((one) => {what})"
+    return browser.execute_script(script, selector)
+
+
 def text(browser, selector):
-    return browser.find_element("css selector", selector).text
+    """Return the text of an element, or nothing if it is not there yet."""
+    return "".join(look(browser, selector, "one.innerText")[:1]).strip()
 
 
 def device(browser, width, height, scheme="light"):
@@ -70,13 +80,13 @@ def test_the_page_in_a_browser(browser, played):
     browser.find_element("name", "token").send_keys(token)
     browser.find_element("css selector", ".login button").click()
     wait_until(lambda: "shop" in text(browser, "main"), "the list")
-    row = text(browser, "#bandits tbody tr")
+    row = " ".join(look(browser, "#bandits tbody td", "one.innerText"))
     assert "OCUCB" in row
     assert "301 of 5,000" in row
     assert row.startswith("shop ok")
     assert browser.execute_script("return document.cookie") == "", "scripts cannot see the token"
 
-    browser.find_element("link text", "shop").click()
+    look(browser, "#bandits a", "one.click()")
     wait_until(lambda: text(browser, "#connection") == "live", "the bandit")
     look_at_the_bandit(browser)
 
@@ -124,22 +134,17 @@ def test_the_page_in_a_browser(browser, played):
 
 
 def look_at_the_bandit(browser):
-    wait_until(lambda: browser.find_elements("css selector", "#rewards polyline"), "the curves")
+    wait_until(lambda: look(browser, "#rewards polyline", "1"), "the curves")
     assert browser.title == "shop · ocucb", "no arm's name was run"
-    assert browser.find_elements("css selector", "main img, main script") == []
-    cells = [one.text for one in browser.find_elements("css selector", "#arms td.name")]
-    titles = [
-        one.get_attribute("title") for one in browser.find_elements("css selector", "#arms td.name")
-    ]
-    assert titles == NAMES
-    assert cells[-1] == "plain (control)"
-    legend = [one.text for one in browser.find_elements("css selector", "#shares .legend > span")]
-    assert [one.strip() for one in legend] == [name.strip() for name in NAMES]
-    areas = browser.find_elements("css selector", "#shares polygon")
+    assert look(browser, "main img, main script", "one.outerHTML") == []
+    assert look(browser, "#arms td.name", "one.title") == NAMES
+    assert look(browser, "#arms td.name", "one.textContent")[-1] == "plain (control)"
+    assert look(browser, "#shares .legend > span", "one.textContent") == NAMES
+    areas = look(browser, "#shares polygon", "one.getBoundingClientRect().width")
     assert len(areas) == len(NAMES)
-    assert all(area.is_displayed() for area in areas)
-    assert len(browser.find_elements("css selector", "#arms svg circle")) == len(NAMES)
-    assert len(browser.find_elements("css selector", "#rewards polyline")) == 2
+    assert min(areas) > 200
+    assert len(look(browser, "#arms svg circle", "1")) == len(NAMES)
+    assert len(look(browser, "#rewards polyline", "1")) == 2
     assert text(browser, "#next").startswith("round 30")
     assert "The control 'plain' gets 10%." in text(browser, "#next")
     assert text(browser, "#total-expired") == "0"

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import sqlalchemy as sa
 
@@ -125,5 +125,4 @@ def _matches(token: Token, secret: str) -> bool:
     return same and token.revoked_at is None
 
 
-_nobody: Any = "0" * 64  # no text has this digest
-_NOBODY = Token(0, "", "decide", _nobody, 0, None)
+_NOBODY = Token(0, "", "decide", "0" * 64, 0, None)  # no text has this digest
