@@ -246,9 +246,9 @@ def section() -> list[str]:
             lines.append(rates("PostgreSQL", *stores, False))
             print(lines[-1], flush=True)
             for sentence in (
-                lambda: together(cluster, 1000),
+                lambda: together(cluster, 500),
                 lambda: memory(cluster, 6250),
-                lambda: kills(place, 50, 10**5 // (CLIENTS * BATCH)),
+                lambda: kills(place, 50, 10**5 // (2 * CLIENTS * BATCH)),
             ):
                 lines += ["", sentence()]
                 print(lines[-1], flush=True)
