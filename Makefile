@@ -1,5 +1,6 @@
 # make reproduce   redraw every figure of the paper and check its claims, into reproduction/;
 #                  ARGS="--runs 100" is passed on
+# make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
 # make lint        style and types
 # make quick       lint and the tests that answer within a minute: to run while working
 # make test        lint and tests: everything that must hold
@@ -16,10 +17,13 @@ QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.
   store.py::test_numbers_are_those_of_this_numerical_version)
 BOUNDS := .venv-lowest/constraints.txt
 
-.PHONY: reproduce lint quick test test-lowest bench clean
+.PHONY: reproduce serve lint quick test test-lowest bench clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
+
+serve: $(READY)
+	$(BIN)/ocucb serve $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -53,7 +57,7 @@ $(READY): pyproject.toml
 	$(LOWEST)/python tests/lowest.py pyproject.toml >$(BOUNDS)
 	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) hatchling
 	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) --no-build-isolation \
-	  --editable '.[dask,dev,pandas]'
+	  --editable '.[dask,dev,pandas,serve]'
 	touch $@
 
 clean:

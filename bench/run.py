@@ -668,6 +668,13 @@ def _ten_arms() -> Iterator[tuple[str, float | None]]:
         yield f"MABWiser, {name}", min(_seconds(play) for _ in range(10)) / 500
 
 
+def serve() -> list[str]:
+    """Section: the service."""
+    import service
+
+    return service.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -681,6 +688,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "sampling": sampling,
     "cold": cold,
     "workers": workers,
+    "serve": serve,
 }
 
 

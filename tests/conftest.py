@@ -88,7 +88,7 @@ def here(capfd, monkeypatch) -> Callable[..., tuple[int, str, str]]:
 
 @pytest.fixture
 def browser():
-    """A browser without a window, driven by selenium."""
+    """Chromium; skips where there is none."""
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
     webdriver = pytest.importorskip("selenium.webdriver")
@@ -102,3 +102,21 @@ def browser():
     driver = webdriver.Chrome(options=options, service=service)
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL cluster that nobody else uses; skips where there is no PostgreSQL."""
+    from serving import Cluster
+
+    made = Cluster("-c fsync=off")  # only servers are killed, not the machine
+    yield made
+    made.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request, tmp_path) -> str:
+    """The address of an empty store, of either kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return request.getfixturevalue("cluster").new_database()

@@ -117,6 +117,10 @@ class NaiveBandit:
         arm.sum += reward
         arm.seen.append(reward)
 
+    def play(self, name: str | int) -> None:
+        self.arm(name).open += 1
+        self.rounds += 1
+
     def cancel(self, name: str | int) -> None:
         self.arm(name).open -= 1
 

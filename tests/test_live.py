@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from naive_live import NaiveBandit
+from scipy import stats
 
 import ocucb
 from helpers import play_steps
@@ -175,6 +176,12 @@ class AgainstModel(RuleBasedStateMachine):
         self.bandit.cancel(arm)
         self.model.cancel(arm)
 
+    @rule(choice=st.integers(0, 1000))
+    def play(self, choice):
+        arm = self.some(self.model.all, choice).name
+        self.bandit.play(arm)
+        self.model.play(arm)
+
     @rule(count=st.integers(1, 3))
     def add(self, count):
         names = [f"arm {len(self.model.all) + k}" for k in range(count)]
@@ -210,7 +217,11 @@ class AgainstModel(RuleBasedStateMachine):
     @rule()
     def look(self):
         next_arm = self.bandit.summary().next_arm
+        chances = self.bandit.probabilities()
         agree(self.bandit, self.model)
+        if chances is not None:
+            assert sum(chances.values()) == pytest.approx(1)
+            assert chances[next_arm] > 0
         assert self.quietly(self.bandit.ask) == next_arm == self.model.ask()
 
     @rule(which=st.integers(0, 8))
@@ -244,6 +255,51 @@ AgainstModel.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestAgainstModel = AgainstModel.TestCase
+
+
+@pytest.mark.parametrize(
+    ("text", "rewards"),
+    [
+        ("ocucb", [[0.5, 0.5], [0.5, 0.5], [0.2, 0.3]]),
+        ("uniform", [[0.1], [0.2], [0.3]]),
+        ("epsilon-greedy:epsilon=0.4", [[0.5], [0.5], [0.1, 0.2]]),
+        ("thompson", [[0.2, 0.4, 0.1], [0.5]]),
+        ("maillard", [[0.2, 0.4, 0.1], [0.5], [0.1]]),
+    ],
+)
+def test_probabilities_are_frequencies(text, rewards):
+    """Of 400 choices from one state, with other random numbers: chance fails once in 10^5."""
+    names = list(range(len(rewards)))
+    bandit = Bandit(names, make(text), 100, sigma=1)
+    for arm, paid in enumerate(rewards):
+        for reward in paid:
+            bandit.tell(arm, reward)
+    bandit.play(names[-1])
+    bandit.tell(names[-1], 0.1)
+    chances = np.array(list(bandit.probabilities().values()))
+    parts, rng = bandit.to_parts(), np.random.default_rng(3)
+    counts = np.zeros(len(names))
+    for _ in range(400):
+        parts["stream"] = rng.integers(1, 2**63, 4).astype(np.uint64)
+        counts[Bandit.from_parts(**parts).ask()] += 1
+    possible = chances > 0
+    assert counts[~possible].sum() == 0
+    assert possible.sum() > 1
+    assert stats.chisquare(counts[possible], 400 * chances[possible]).pvalue > 1e-5
+
+
+def test_probabilities_that_are_not_known():
+    bandit = Bandit("abc", "thompson", 100, sigma=1)
+    assert bandit.probabilities() == {"a": 1, "b": 0, "c": 0}, (
+        "arms that were never played come first"
+    )
+    bandit.ask(3)
+    bandit.retire("a")
+    assert bandit.probabilities() == {"b": 1, "c": 0}, "no rewards: the first of those left"
+    bandit.add("a")
+    bandit.tell(["a", "b", "c"], [0.1, 0.2, 0.3])
+    assert bandit.probabilities() is None
+    assert Bandit("ab", "improved-ucb", 100, sigma=1).probabilities() == {"a": 1, "b": 0}
 
 
 def whole(mean, pulls, t, horizon, arms, sigma):

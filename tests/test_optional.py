@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import metadata
@@ -14,6 +15,8 @@ import ocucb
 WITHOUT = """
 import sys
 sys.modules.update(dict.fromkeys(["dask", "distributed", "loky", "pandas"]))
+service = "alembic fastapi httpx prometheus_client psycopg sqlalchemy starlette uvicorn"
+sys.modules.update(dict.fromkeys(service.split()))
 """
 EXTRAS = metadata("ocucb").get_all("Provides-Extra")
 
@@ -31,7 +34,7 @@ def test_every_module_can_be_imported():
     done = without("""
 import importlib, pkgutil, ocucb
 for module in pkgutil.walk_packages(ocucb.__path__, "ocucb."):
-    if module.name != "ocucb.__main__":
+    if module.name != "ocucb.__main__" and not module.name.startswith("ocucb.serve."):
         importlib.import_module(module.name)
 """)
     assert done.returncode == 0, done.stderr
@@ -47,6 +50,20 @@ def test_dask_names_its_extra(line):
     assert done.stdout == ""
     assert done.stderr == "Error: --dask needs Dask: pip install 'ocucb[dask]'.\n"
     assert "dask" in EXTRAS
+
+
+@pytest.mark.parametrize("line", ["serve", "serve check"])
+def test_the_service_names_its_extra(line, tmp_path):
+    done = without(
+        f"import os\nos.chdir({str(tmp_path)!r})\n" + "from ocucb.cli import main\nmain()",
+        *line.split(),
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    needs = r"Error: ocucb serve needs more packages \(\w+\): pip install 'ocucb\[serve\]'\.\n"
+    assert re.fullmatch(needs, done.stderr)
+    assert list(tmp_path.iterdir()) == []
+    assert "serve" in EXTRAS
 
 
 def test_data_frames_name_their_extra(monkeypatch):

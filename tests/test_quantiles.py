@@ -156,7 +156,7 @@ def test_probabilities():
     weight = exp(-0.5 * pulls[0])
     assert waiting.probabilities()["a"] == pytest.approx(weight / (1 + weight))
     with pytest.raises(TypeError, match="OCUCB does not state probabilities"):
-        ocucb.Bandit("ab", "ocucb", horizon=100, sigma=1).probabilities()
+        ocucb.OCUCB().probabilities(3, 100, [1, 1], [0, 0], sigma=1)
 
 
 def test_probabilities_of_tsallis_inf():

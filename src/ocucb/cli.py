@@ -819,6 +819,131 @@ def theory(
     _deliver(text, (plot, draw))
 
 
+service = typer.Typer(no_args_is_help=False)
+app.add_typer(service, name="serve")
+
+_Store = Annotated[
+    str,
+    typer.Option(
+        metavar="PLACE",
+        help="An SQLite file, created if need be, or postgresql://user@host/database.",
+    ),
+]
+
+
+def _commands() -> Any:
+    """Return the module with what `ocucb serve` does."""
+    try:
+        from .serve import commands
+    except ImportError as error:
+        raise ValueError(
+            f"ocucb serve needs more packages ({error.name}): pip install 'ocucb[serve]'."
+        ) from None
+    return commands
+
+
+@service.callback(invoke_without_command=True)
+@_report_errors
+def serve(
+    context: typer.Context,
+    store: _Store = "ocucb.db",
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Where to listen; other machines only once there is a token."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0 picks a free one.")] = 8000,
+    log_level: Annotated[
+        str, typer.Option(metavar="NAME", help="debug, info, warning or error.")
+    ] = "info",
+) -> None:
+    """Serve decisions over HTTP, with a page to watch them.
+
+    Prints the address of the page and, the first time, a token. Several servers may share one
+    PostgreSQL database.
+
+    **Examples**
+
+    `ocucb serve`
+
+    `ocucb serve --store postgresql://ocucb@db/bandits --host 0.0.0.0`
+    """
+    if context.invoked_subcommand is None:
+        _commands().serve(store, host, port, log_level)
+
+
+@service.command("check")
+@_report_errors
+def check_store(
+    name: Annotated[str | None, typer.Argument(metavar="[BANDIT]", help="Default: all.")] = None,
+    store: _Store = "ocucb.db",
+) -> None:
+    """Replay the log of every bandit and compare decisions and state, bit for bit.
+
+    Ends with status 1 if anything differs. The server may be running.
+
+    **Example**
+
+    `ocucb serve check --store ocucb.db`
+    """
+    found = _commands().check_store(store, name)
+    lines = [
+        f"{one.name}: {one.decisions:,} decisions and {one.rewards:,} rewards, "
+        + (one.problem or "all as stored.")
+        for one in found
+    ]
+    _deliver("\n".join(lines) if lines else "no bandits found")
+    if any(one.problem for one in found):
+        raise typer.Exit(1)
+
+
+@service.command("token")
+@_report_errors
+def make_token(
+    scope: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="decide (ask, tell, read) or administer (all)."),
+    ] = "decide",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A reminder of whose it is.")] = "",
+    store: _Store = "ocucb.db",
+) -> None:
+    """Make a token and print it; only a digest is kept, so it cannot be shown again.
+
+    **Example**
+
+    `ocucb serve token --scope decide --label shop`
+    """
+    _deliver(_commands().make_token(store, scope, label))
+
+
+@service.command("tokens")
+@_report_errors
+def show_tokens(store: _Store = "ocucb.db") -> None:
+    """List the tokens: number, scope, label, state.
+
+    **Example**
+
+    `ocucb serve tokens`
+    """
+    _deliver(_commands().token_table(store))
+
+
+@service.command("revoke")
+@_report_errors
+def revoke(
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="From `ocucb serve tokens`.")],
+    store: _Store = "ocucb.db",
+) -> None:
+    """Revoke a token; running servers refuse it within a second.
+
+    **Example**
+
+    `ocucb serve revoke 2`
+    """
+    _commands().revoke(store, number)
+
+
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -23,16 +23,10 @@ from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._declarations import check_declarations
 from ..random import CHOICES, start_stream, stream_key, to_seed
-from .decision import (
-    State,
-    compile_kernels,
-    copy_state,
-    new_arms,
-    new_state,
-    seen_by_choice,
-)
+from .decision import State, compile_kernels, copy_state, new_arms, new_state
 from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
+from .probabilities import next_probabilities
 from .summary import Summary, summarize
 from .tree import Records
 
@@ -309,38 +303,6 @@ class Bandit:
         state.stream[:], state.memory[:] = stream, memory
         self._rebuild(state)
 
-    def probabilities(self) -> dict[Arm, float]:
-        """Return the probability with which each active arm is the next that `ask` returns.
-
-        For randomised policies that state it, such as Maillard sampling: what a log of decisions
-        needs for off-policy evaluation. Nothing changes.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "maillard", horizon=1000, sigma=1, rng=1)
-        >>> bandit.tell(["red", "green"], [2.0, 0.0])
-        >>> {arm: round(chance, 4) for arm, chance in bandit.probabilities().items()}
-        {'red': 0.8808, 'green': 0.1192}
-        """
-        with self._lock:
-            state = self._state
-            active = state.arms["active"]
-            arms = state.arms[active]
-            names = [self._names[i] for i in np.flatnonzero(active)]
-            if self._form.family.probabilities is None:
-                raise TypeError(f"{self.policy.label} does not state probabilities.")
-            pulls, sums = seen_by_choice(arms, self._form.family.binary)
-            chances = np.zeros(pulls.size)
-            if (pulls == 0.0).any():  # these come first, in order
-                chances[int(np.flatnonzero(pulls == 0.0)[0])] = 1.0
-            else:
-                t = min(self.rounds + 1, self.horizon)
-                chances = self._form.probabilities(
-                    t, self.horizon, pulls, sums, self.sigma, state.memory
-                )
-            return dict(zip(names, chances.tolist(), strict=True))
-
     @overload
     def tell(self, arm: Arm, reward: float) -> None: ...
     @overload
@@ -393,6 +355,25 @@ class Bandit:
         gains = [self._gain(reward) for reward in rewards]
         for i, gain in zip(positions, gains, strict=True):
             self._tell(self._state, i, 1.0, gain)
+
+    def play(self, arm: Arm) -> None:
+        """Note that an arm is played by your own choice: its reward is pending, as after an ask.
+
+        For a fixed share of traffic, or a fallback. Retired arms can be played, too.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit("abc", "moss", horizon=100, sigma=1)
+        >>> bandit.play("b")
+        >>> bandit.ask(2)
+        ['a', 'c']
+        """
+        with self._lock:
+            i = self._position(arm)
+            self._state.arms["open"][i] += 1.0
+            self._state.clock["rounds"] += 1
+            self._rebuild(self._state)
 
     def cancel(self, arm: Arm) -> None:
         """Close an open ask whose reward will never arrive.
@@ -578,6 +559,30 @@ class Bandit:
             minimize=self.minimize,
             zero=self._zero,
         )
+
+    def probabilities(self) -> dict[Arm, float] | None:
+        """Return how likely the next `ask` is to choose each active arm, or None if not known.
+
+        What a log of decisions needs for off-policy evaluation. Known for every index policy,
+        for randomised ones that state it (Maillard sampling, Tsallis-INF, epsilon-greedy, uniform
+        play), and for Thompson sampling with two arms. Nothing changes.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "maillard", horizon=1000, sigma=1, rng=1)
+        >>> bandit.tell(["red", "green"], [2.0, 0.0])
+        >>> {arm: round(chance, 4) for arm, chance in bandit.probabilities().items()}
+        {'red': 0.8808, 'green': 0.1192}
+        """
+        with self._lock:
+            state, rebuild = copy_state(self._state), self._rebuild
+            names = [self._names[i] for i in np.flatnonzero(state.arms["active"])]
+        rebuild(state)
+        chances = next_probabilities(self._form, state)
+        if chances is None:
+            return None
+        return dict(zip(names, chances[state.arms["active"]].tolist(), strict=True))
 
     # Saving
 

@@ -5,8 +5,10 @@
 EpsilonGreedy(epsilon=0.05)
 """
 
+from math import inf
 from typing import Any
 
+from .._compile import compiled
 from ..random import below, largest, uniform
 from ._base import between, choice_policy
 
@@ -15,12 +17,34 @@ def _memory(arms: int) -> int:
     return arms
 
 
+@compiled
+def _probabilities(
+    t: float,
+    horizon: float,
+    pulls: Any,
+    sums: Any,
+    sigma: float,
+    memory: Any,
+    epsilon: float,
+) -> None:
+    top, tied = -inf, 0
+    for i in range(pulls.size):
+        mean = sums[i] / pulls[i]
+        tied = 1 if mean > top else tied + (mean == top)
+        top = max(top, mean)
+    for i in range(pulls.size):
+        memory[i] = epsilon / pulls.size
+        if sums[i] / pulls[i] == top:
+            memory[i] += (1.0 - epsilon) / tied
+
+
 @choice_policy(
     name="epsilon-greedy",
     formula="with probability epsilon a random arm, otherwise the arm with the largest mean",
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
     memory=_memory,
+    probabilities=_probabilities,
 )
 def EpsilonGreedy(
     t: float,

@@ -7,8 +7,17 @@ UniformRandom()
 
 from typing import Any
 
+from .._compile import compiled
 from ..random import below
 from ._base import choice_policy
+
+
+@compiled
+def _probabilities(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any
+) -> None:
+    for i in range(pulls.size):
+        memory[i] = 1.0 / pulls.size
 
 
 @choice_policy(
@@ -16,6 +25,7 @@ from ._base import choice_policy
     label="Uniform",
     formula="an arm drawn uniformly at random in every round",
     reference="baseline",
+    probabilities=_probabilities,
 )
 def UniformRandom(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any

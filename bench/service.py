@@ -1,0 +1,257 @@
+"""The service under load: decisions a second, kills, two servers, memory (`run.py serve`)."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from ocucb.serve.client import Client
+from ocucb.serve.storage import Storage
+from ocucb.serve.tokens import add_token
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from serving import Cluster, Load, Server
+
+SECONDS = 4.0  # length of one timing
+ROUNDS = 4  # timings of each, alternately; the best counts
+CLIENTS = 8
+BATCH = 10  # decisions or rewards in a request, while servers are killed
+ARMS = [f"arm {i}" for i in range(10)]
+RULES = {"arms": ARMS, "policy": "ocucb", "horizon": 10**7, "bounds": [0, 1]}
+PATH = "/v1/bandits/x"
+
+# What the service writes for one decision, in one transaction and by hand.
+STATEMENTS = (
+    "INSERT INTO log (bandit, seq, at, kind, arm, propensity) VALUES (1, ?, 0, 'decision', 3, 1.0)",
+    "INSERT INTO requests (bandit, key, body, first, count) VALUES (1, ?, ?, ?, 1)",
+    "UPDATE arms SET pulls = 1, open = ?, sum = 0.5, squares = 0.5, decisions = ? "
+    "WHERE bandit = 1 AND position = 3",
+    "UPDATE bandits SET version = ?, at = 0, rounds = ?, stream = 'abc' WHERE id = 1",
+)
+
+
+def bare(store: str, sqlite: bool) -> Callable[[], float]:
+    """Return a function that measures bare transactions a second, with the plain driver."""
+    connection = (
+        sqlite3.connect(store, isolation_level=None)
+        if sqlite
+        else psycopg.connect(store, autocommit=True)
+    )
+    if sqlite:
+        connection.execute("PRAGMA synchronous = FULL")
+    first, second, third, fourth = (
+        text if sqlite else text.replace("?", "%s") for text in STATEMENTS
+    )
+    begin = "BEGIN IMMEDIATE" if sqlite else "BEGIN"
+    (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
+    seq = last
+
+    def rate() -> float:
+        nonlocal seq
+        began, done = time.perf_counter(), 0
+        while time.perf_counter() - began < SECONDS:
+            seq += 1
+            key = uuid.uuid4().hex * 2
+            connection.execute(begin)
+            connection.execute(first, (seq,))
+            connection.execute(second, (key, key, seq))
+            connection.execute(third, (seq, seq))
+            connection.execute(fourth, (seq, seq))
+            connection.execute("COMMIT")
+            done += 1
+        return done / (time.perf_counter() - began)
+
+    return rate
+
+
+def served(server: Server, token: str) -> Callable[[], float]:
+    """Return a function that measures decisions a second, one a request, of eight clients."""
+
+    def rate() -> float:
+        counts = [0] * CLIENTS
+        began = time.perf_counter()
+
+        def ask(i: int) -> None:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            while time.perf_counter() - began < SECONDS:
+                headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": uuid.uuid4().hex}
+                connection.request("POST", f"{PATH}/decisions", headers=headers)
+                answer = connection.getresponse()
+                assert json.loads(answer.read())["decisions"], answer.status
+                counts[i] += 1
+            connection.close()
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(counts) / (time.perf_counter() - began)
+
+    return rate
+
+
+@contextmanager
+def playing(*stores: str) -> Iterator[tuple[list[Server], str]]:
+    """Start servers, one for each store, with a bandit on the first."""
+    opened = Storage(stores[0])
+    token = add_token(opened, "administer")
+    opened.close()
+    servers = [Server(store, "--log-level", "warning") for store in stores]
+    try:
+        with Client(servers[0].url, "x", token) as client:
+            client.create(**RULES)
+        yield servers, token
+    finally:
+        for server in servers:
+            server.terminate()
+
+
+def rates(title: str, store: str, beside: str, sqlite: bool) -> str:
+    """Compare decisions a second with bare transactions on the same kind of store."""
+    with playing(beside):
+        pass  # a bandit to write about, and nobody who serves it
+    with playing(store) as ((server,), token):
+        ours, theirs = served(server, token), bare(beside, sqlite)
+        ours()
+        pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
+    best, plain = (max(one) for one in zip(*pairs, strict=True))
+    mark = "" if best >= 0.5 * plain else " **missed**"
+    return f"| {title} | {best:.0f} | {plain:.0f} | {best / plain:.2f}{mark} | 0.5 |"
+
+
+def kills(folder: Path, number: int, rounds: int) -> str:
+    """Kill a server again and again while eight clients ask and tell."""
+    store = str(folder / "kills.db")
+    server = Server(store, "--log-level", "warning")
+    token, port = server.token(), server.port
+    with Client(server.url, "x", token) as client:
+        client.create(**RULES)
+    done = 0
+    began = time.perf_counter()
+    total = CLIENTS * rounds * BATCH
+    try:
+        with Load([server.url], "x", token, CLIENTS, rounds, BATCH) as load:
+            for kill in range(1, number + 1):
+                while len(load.rewards) < total * kill // (number + 1) and not load.done:
+                    time.sleep(0.01)
+                if load.done:
+                    break
+                server.kill()
+                done += 1
+                server = Server(store, "--log-level", "warning", port=port)
+        seconds = time.perf_counter() - began
+    finally:
+        server.terminate()
+    opened = Storage(store)
+    load.assert_all_there(opened, "x")
+    opened.close()
+    return (
+        f"SQLite, {CLIENTS} clients, {len(load.decisions):,} decisions and {len(load.rewards):,} "
+        f"rewards, {BATCH} in a request, {done} kills with SIGKILL: everything acknowledged is "
+        "there exactly once, and "
+        f"the log replays to the state, bit for bit ({seconds:.0f} s)."
+    )
+
+
+def together(cluster: Cluster, rounds: int) -> str:
+    """Let two servers play one bandit."""
+    store = cluster.new_database()
+    with playing(store, store) as (servers, token):
+        urls = [server.url for server in servers]
+        with Load(urls, "x", token, 10, rounds) as load:
+            pass
+    opened = Storage(store)
+    load.assert_all_there(opened, "x")
+    opened.close()
+    return (
+        f"PostgreSQL, two servers, one bandit, 10 clients, {len(load.decisions):,} decisions and "
+        f"{len(load.rewards):,} rewards: the log replays to every decision and the state."
+    )
+
+
+def memory(cluster: Cluster, rounds: int) -> str:
+    """Return how much memory a server has after a tenth of the requests, and after all."""
+    with playing(cluster.new_database()) as ((server,), token):
+        sizes = []
+        for part in (rounds // 10, rounds - rounds // 10):
+            threads = [
+                threading.Thread(target=_ask_and_tell, args=(server.port, token, part))
+                for _ in range(CLIENTS)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            sizes.append(_megabytes(server.process.pid))
+    requests = 2 * CLIENTS * rounds
+    return (
+        f"PostgreSQL, one server: {sizes[0]:.0f} MB after {requests // 10:,} requests, "
+        f"{sizes[1]:.0f} MB after {requests:,}."
+    )
+
+
+def _ask_and_tell(port: int, token: str, rounds: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    for _ in range(rounds):
+        key = {"Idempotency-Key": uuid.uuid4().hex}
+        connection.request("POST", f"{PATH}/decisions", headers={**headers, **key})
+        (decision,) = json.load(connection.getresponse())["decisions"]
+        body = json.dumps([{"decision": decision["id"], "reward": 0.5}])
+        connection.request("POST", f"{PATH}/rewards", body, headers)
+        (answer,) = json.load(connection.getresponse())["rewards"]
+        assert answer["status"] == "accepted"
+    connection.close()
+
+
+def _megabytes(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text()
+    (found,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return int(found) / 1024
+
+
+def section() -> list[str]:
+    """Return the section of the table."""
+    lines = [
+        "## Service",
+        "",
+        f"Durable decisions a second on one bandit with 10 arms, one in a request, {CLIENTS} "
+        "clients, beside bare transactions of the same rows on the same database (best of "
+        f"{ROUNDS} alternating timings; all on this machine, clients included).",
+        "",
+        "| store | decisions/s | bare transactions/s | ratio | goal |",
+        "|---|---|---|---|---|",
+    ]
+    cluster = Cluster()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            lines.append(rates("SQLite", str(place / "a.db"), str(place / "b.db"), True))
+            print(lines[-1], flush=True)
+            stores = cluster.new_database(), cluster.new_database()
+            lines.append(rates("PostgreSQL", *stores, False))
+            print(lines[-1], flush=True)
+            for sentence in (
+                lambda: together(cluster, 500),
+                lambda: memory(cluster, 6250),
+                lambda: kills(place, 50, 10**5 // (2 * CLIENTS * BATCH)),
+            ):
+                lines += ["", sentence()]
+                print(lines[-1], flush=True)
+    finally:
+        cluster.remove()
+    return lines

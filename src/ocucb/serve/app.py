@@ -1,0 +1,273 @@
+"""The application: six calls, health, metrics and the page, for any ASGI server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qs
+
+import jinja2
+from fastapi import Body, FastAPI, Header, Query, Request
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from .._version import __version__
+from . import report
+from .gate import COOKIE, Gate, answer_of, log
+from .models import (
+    LARGEST_COUNT,
+    BanditName,
+    Change,
+    Decisions,
+    DecisionsRequest,
+    ErrorAnswer,
+    Refused,
+    RewardAnswers,
+    RewardsRequest,
+    Rules,
+    sentence_of,
+)
+from .service import Service
+from .storage import Storage, StoreUnavailable, now
+from .tokens import Doorkeeper
+
+PAGES = Path(__file__).parent / "pages"
+
+_Name = Annotated[BanditName, InPath(description="The bandit's name.")]
+_Key = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        description="Repeats with the same key get the same decisions.",
+    ),
+]
+_After = Annotated[int, Query(ge=0, le=LARGEST_COUNT)]
+_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES)]
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": text}
+    for status, text in (
+        (400, "The request is damaged."),
+        (401, "No valid token."),
+        (403, "The token may not do this."),
+        (404, "There is no such bandit."),
+        (409, "It contradicts the present state."),
+        (413, "The body is too large."),
+        (415, "The body is not declared as JSON."),
+        (422, "A field has a wrong value."),
+        (503, "The store cannot be used now."),
+    )
+}
+
+
+def create_app(
+    storage: Storage,
+    *,
+    clock: Callable[[], int] = now,
+    sweep_seconds: float = 1.0,
+) -> FastAPI:
+    """Return the application.
+
+    Parameters
+    ----------
+    storage : Storage
+        Where bandits and tokens are kept.
+    clock : callable
+        Returns the time in microseconds since 1970.
+    sweep_seconds : float
+        How often decisions that have expired are closed, while nobody asks.
+
+    Returns
+    -------
+    fastapi.FastAPI
+        Run it with any ASGI server; `ocucb serve` uses uvicorn.
+    """
+    registry = CollectorRegistry()
+    service = Service(storage, clock=clock, registry=registry)
+    doorkeeper = Doorkeeper(storage)
+
+    async def sweep() -> None:
+        while True:
+            try:
+                await run_in_threadpool(service.sweep)
+            except Exception as error:  # whatever it was may be gone the next time
+                log.error("sweep", extra={"facts": {"reason": repr(error)}})
+            await asyncio.sleep(sweep_seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sweeper = asyncio.create_task(sweep())
+        yield
+        sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeper
+        await run_in_threadpool(service.close)
+        log.info("closed")
+
+    app = FastAPI(
+        title="ocucb serve",
+        version=__version__,
+        summary="Decisions that learn from their rewards.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=_REFUSALS,
+    )
+    app.add_middleware(Gate, doorkeeper=doorkeeper, registry=registry)
+    app.state.service = service
+    _handle_errors(app)
+    _add_calls(app, service)
+    _add_operations(app, service)
+    _add_pages(app, doorkeeper)
+    return app
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(Refused)
+    async def refused(request: Request, error: Refused) -> Response:
+        return answer_of(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return answer_of(Refused(422, sentence_of(list(error.errors()))))
+
+    @app.exception_handler(HTTPException)
+    async def not_found(request: Request, error: HTTPException) -> Response:
+        sentence = {
+            404: "there is nothing at this address.",
+            405: f"{request.method} is not allowed here.",
+            400: "the body must be JSON.",
+        }.get(error.status_code, f"{error.detail}.")
+        return JSONResponse({"error": sentence}, error.status_code, error.headers)
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(json.dumps(content, allow_nan=False), status, media_type="application/json")
+
+
+def _add_calls(app: FastAPI, service: Service) -> None:
+    """Add the calls for programs."""
+
+    def read(question: Callable[..., Any], *arguments: Any) -> Any:
+        with service.storage.reading() as connection:
+            return question(connection, *arguments)
+
+    @app.get("/v1/bandits")
+    def list_bandits() -> Response:
+        """Return all bandits with their health."""
+        return _json({"bandits": read(report.overview, now())})
+
+    @app.put("/v1/bandits/{name}", responses={201: {"description": "It was created."}})
+    def create_bandit(name: _Name, rules: Rules) -> Response:
+        """Create a bandit; the same again is harmless."""
+        created = service.create(name, rules)
+        return _json(read(report.summary, name, now()), 201 if created else 200)
+
+    @app.get("/v1/bandits/{name}")
+    def show_bandit(name: _Name) -> Response:
+        """Return what is known about the arms, what is played next and why, and the health."""
+        return _json(read(report.summary, name, now()))
+
+    @app.patch("/v1/bandits/{name}")
+    async def change_bandit(name: _Name, change: Change) -> Response:
+        """Add or retire arms, extend the horizon, pause or resume; a repeat is harmless."""
+        await asyncio.wrap_future(service.change(name, change))
+        return _json(await run_in_threadpool(read, report.summary, name, now()))
+
+    @app.post("/v1/bandits/{name}/decisions", response_model=Decisions)
+    async def decide(
+        name: _Name,
+        request: Annotated[DecisionsRequest | None, Body()] = None,
+        idempotency_key: _Key = None,
+    ) -> Response:
+        """Decide which arms to play."""
+        waiting = service.decide(name, request or DecisionsRequest(), idempotency_key)
+        return _json({"decisions": await asyncio.wrap_future(waiting)})
+
+    @app.post("/v1/bandits/{name}/rewards", response_model=RewardAnswers)
+    async def reward(name: _Name, items: RewardsRequest) -> Response:
+        """Take what decisions paid; nothing counts twice."""
+        statuses = await asyncio.wrap_future(service.reward(name, items))
+        answers = [
+            {"decision": item.decision, "status": status}
+            for item, status in zip(items, statuses, strict=True)
+        ]
+        return _json({"rewards": answers})
+
+    @app.get("/v1/bandits/{name}/log")
+    def read_log(name: _Name, after: _After = 0, limit: _Limit = 1000) -> Response:
+        """Return entries of the log after number `after`, as lines of JSON."""
+        lines = read(report.log_lines, name, after, limit)
+        return Response(lines, media_type="application/x-ndjson")
+
+    @app.get("/v1/bandits/{name}/history")
+    def read_history(name: _Name) -> Response:
+        """Return decisions, pulls and summed rewards of the arms over time."""
+        return _json(read(report.curves, name))
+
+
+def _add_operations(app: FastAPI, service: Service) -> None:
+    """Add what those who run the service look at."""
+
+    @app.get("/healthz", responses={503: {"model": ErrorAnswer}})
+    def healthz() -> Response:
+        """Tell whether decisions can be made: the store answers and can be written to."""
+        try:
+            service.storage.check_writable()
+        except StoreUnavailable as error:
+            log.error("store", extra={"facts": {"reason": str(error)}})
+            return answer_of(error)
+        return _json({"status": "ok", "version": __version__})
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        """Return counters and histograms for Prometheus."""
+        return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _add_pages(app: FastAPI, doorkeeper: Doorkeeper) -> None:
+    """Add what people look at."""
+    templates = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), autoescape=True)
+    app.mount("/static", StaticFiles(directory=PAGES / "static"))
+
+    def page(template: str, status: int = 200, **values: Any) -> Response:
+        return HTMLResponse(templates.get_template(template).render(**values), status)
+
+    @app.get("/", include_in_schema=False)
+    def list_page() -> Response:
+        return page("list.html")
+
+    @app.get("/bandits/{name}", include_in_schema=False)
+    def bandit_page(name: _Name) -> Response:
+        return page("bandit.html", name=name)
+
+    @app.get("/login", include_in_schema=False)
+    def login_page() -> Response:
+        return page("login.html", wrong=False)
+
+    @app.post("/login", include_in_schema=False)
+    async def login(request: Request) -> Response:
+        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+        text = fields.get("token", [""])[0].strip()
+        if await run_in_threadpool(doorkeeper.find, text) is None:
+            return page("login.html", 401, wrong=True)
+        answer = RedirectResponse("/", 303)
+        scheme = request.headers.get("x-forwarded-proto", request.url.scheme)
+        secure = scheme == "https"  # whoever lies about it harms only themselves
+        answer.set_cookie(COOKIE, text, httponly=True, samesite="strict", secure=secure)
+        return answer
+
+    @app.post("/logout", include_in_schema=False)
+    def logout() -> Response:
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return answer

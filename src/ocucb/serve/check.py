@@ -1,0 +1,126 @@
+"""Replay: the log, applied in order to a fresh machine, gives every decision and the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from . import storage as tables
+from .machine import Machine
+from .models import Change, Refused
+from .service import load, rules_of
+from .storage import Storage
+
+_CHUNK = 5000  # entries of the log in memory at a time
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the replay of one bandit found.
+
+    Attributes
+    ----------
+    name : str
+    decisions, rewards : int
+        Replayed entries.
+    problem : str or None
+        The first difference, in one sentence.
+    """
+
+    name: str
+    decisions: int
+    rewards: int
+    problem: str | None
+
+
+def check(storage: Storage, name: str | None = None) -> Iterator[Checked]:
+    """Replay one bandit, or all, and compare with what is stored.
+
+    Everything is read in one transaction, so it may run while the service does.
+    """
+    with storage.reading() as connection:
+        query = sa.select(tables.bandits).order_by(tables.bandits.c.name)
+        if name is not None:
+            query = query.where(tables.bandits.c.name == name)
+        rows = connection.execute(query).mappings().all()
+        if name is not None and not rows:
+            raise ValueError(f"there is no bandit {name!r} in {storage.place}.")
+        for row in rows:
+            try:
+                yield _replayed(connection, row)
+            except (IndexError, Refused, TypeError, ValueError) as error:
+                yield Checked(row["name"], 0, 0, f"the log cannot be replayed: {error}")
+
+
+def _replayed(connection: sa.Connection, row: Any) -> Checked:
+    machine = Machine(rules_of(row), row["seed"])
+    counts = {"decision": 0, "reward": 0}
+    decided: list[int] = [0] * len(machine.names)
+    expired: list[int] = [0] * len(machine.names)
+    open_arms: dict[int, int] = {}  # the arm of each open decision
+    due = 1
+    at = row["created_at"]
+
+    def problem(text: str) -> Checked:
+        return Checked(row["name"], counts["decision"], counts["reward"], text)
+
+    for entry in _entries(connection, row["id"]):
+        seq, kind = entry["seq"], entry["kind"]
+        if seq != due:
+            return problem(f"entry {due} of the log is missing.")
+        if entry["at"] < at:
+            return problem(f"entry {seq} is earlier than the one before it.")
+        due, at = due + 1, entry["at"]
+        counts[kind] = counts.get(kind, 0) + 1
+        if kind == "decision":
+            arm, propensity = machine.decide(seq)
+            if (arm, propensity) != (entry["arm"], entry["propensity"]):
+                return problem(
+                    f"decision {seq} was arm {entry['arm']} with propensity "
+                    f"{entry['propensity']}, and is {arm} with {propensity} when replayed."
+                )
+            open_arms[seq] = arm
+            decided[arm] += 1
+        elif kind == "change":
+            machine.change(Change.model_validate_json(entry["detail"]))
+            more = [0] * (len(machine.names) - len(decided))
+            decided, expired = decided + more, expired + more
+        elif kind != "late":
+            if open_arms.pop(entry["decision"], None) != entry["arm"]:
+                return problem(f"entry {seq} closes decision {entry['decision']}, not an open one.")
+            if kind == "expired":
+                machine.cancel(entry["arm"])
+            else:
+                machine.reward(entry["arm"], entry["reward"])
+            if kind != "reward":
+                expired[entry["arm"]] += 1
+    if due != row["version"] + 1:
+        return problem(f"the log ends with entry {due - 1}, the state with {row['version']}.")
+    try:
+        stored = load(connection, row)
+    except (TypeError, ValueError) as error:
+        return problem(f"the stored state cannot be read: {error}")
+    if repr(stored.machine.state()) != repr(machine.state()):  # repr tells 0.0 from -0.0
+        return problem("the stored state differs from the replayed one.")
+    if (stored.decisions, stored.expired) != (decided, expired):
+        return problem("the stored counts of decisions differ from those of the log.")
+    return Checked(row["name"], counts["decision"], counts["reward"], None)
+
+
+def _entries(connection: sa.Connection, bandit: int) -> Iterator[Any]:
+    table, last = tables.log, 0
+    while True:
+        query = (
+            sa.select(table)
+            .where(table.c.bandit == bandit, table.c.seq > last)
+            .order_by(table.c.seq)
+            .limit(_CHUNK)
+        )
+        entries = connection.execute(query).mappings().all()
+        yield from entries
+        if len(entries) < _CHUNK:
+            return
+        last = entries[-1]["seq"]

@@ -1,0 +1,229 @@
+"""A client with the verbs of `Bandit`: `ask` gives a decision, `tell` takes it.
+
+Every request has a time-out and can be repeated safely, so those that fail on the way are: asks
+carry a key under which the server finds its first answer, a reward counts once per decision, and
+changes say how things shall be.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, overload
+from urllib.parse import quote
+
+import httpx
+
+_AGAIN = (429, 502, 503, 504)  # statuses that pass
+_SLOW = 120.0  # seconds: the first bandit with a policy may have to be compiled
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Which arm to play.
+
+    Attributes
+    ----------
+    id : str
+        What `Client.tell` needs.
+    arm : str
+        The arm.
+    propensity : float or None
+        The probability with which it was chosen, if known.
+    expires_at : float or None
+        When it is closed without a reward, in seconds since 1970.
+    """
+
+    id: str
+    arm: str
+    propensity: float | None
+    expires_at: float | None
+
+
+class ServiceError(RuntimeError):
+    """The server refused a request, or could not be reached.
+
+    Attributes
+    ----------
+    status : int or None
+        The HTTP status; None if there was no answer.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """A bandit that a server keeps.
+
+    Parameters
+    ----------
+    url : str
+        The server's address: ``http://127.0.0.1:8000``.
+    name : str
+        The bandit's name.
+    token : str
+        A token; to create or change a bandit it needs the scope "administer".
+    timeout : float
+        Seconds to wait for one answer.
+    patience : float
+        Seconds to keep trying while the server cannot be reached or is unavailable.
+
+    Notes
+    -----
+    A client is thread-safe. Use it in a ``with`` statement, or `close` it.
+    """
+
+    def __init__(
+        self, url: str, name: str, token: str, *, timeout: float = 5.0, patience: float = 30.0
+    ) -> None:
+        self._path = f"/v1/bandits/{quote(name, safe='')}"
+        self._timeout, self._patience = timeout, patience
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # The verbs of `Bandit`
+
+    def create(self, arms: Iterable[str], policy: str, horizon: int, **rules: Any) -> None:
+        """Create the bandit; the same again is harmless.
+
+        Parameters
+        ----------
+        arms, policy, horizon
+            As for `Bandit`; the policy as text, ``"ocucb:alpha=2"``.
+        **rules
+            bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
+        """
+        body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
+        self._call("PUT", "", body, slow=True)
+
+    @overload
+    def ask(self, count: None = None, *, unit: str | None = None) -> Decision: ...
+    @overload
+    def ask(self, count: int) -> list[Decision]: ...
+    def ask(
+        self, count: int | None = None, *, unit: str | None = None
+    ) -> Decision | list[Decision]:
+        """Decide which arm to play next; with a count, a list of decisions.
+
+        A unit, such as a visitor, gets the same decision as long as it is open.
+        """
+        body: dict[str, Any] = {"count": 1 if count is None else count}
+        if unit is not None:
+            body["unit"] = unit
+        answer = self._call("POST", "/decisions", body, {"Idempotency-Key": uuid.uuid4().hex})
+        decisions = [Decision(**one) for one in answer["decisions"]]
+        return decisions[0] if count is None else decisions
+
+    @overload
+    def tell(self, decision: Decision | str, reward: float) -> str: ...
+    @overload
+    def tell(self, decision: Sequence[Decision | str], reward: Sequence[float]) -> list[str]: ...
+    def tell(self, decision: Any, reward: Any) -> str | list[str]:
+        """Report what a decision paid, or lists of both.
+
+        Returns
+        -------
+        str or list of str
+            What became of it: accepted, duplicate (it was there already, and counts once),
+            conflict (another reward was there), expired or unknown.
+        """
+        single = isinstance(decision, Decision | str)
+        decisions, rewards = ([decision], [reward]) if single else (list(decision), list(reward))
+        if len(decisions) != len(rewards):
+            raise ValueError(
+                f"there must be one reward for each decision, got {len(decisions)} decisions and "
+                f"{len(rewards)} rewards."
+            )
+        body = [
+            {"decision": one.id if isinstance(one, Decision) else one, "reward": float(paid)}
+            for one, paid in zip(decisions, rewards, strict=True)
+        ]
+        answer = self._call("POST", "/rewards", body)
+        statuses = [one["status"] for one in answer["rewards"]]
+        return statuses[0] if single else statuses
+
+    def add(self, arms: str | Iterable[str]) -> None:
+        """Add arms, or reinstate retired ones."""
+        self._call("PATCH", "", {"add": [arms] if isinstance(arms, str) else list(arms)})
+
+    def retire(self, arms: str | Iterable[str]) -> None:
+        """Stop playing arms."""
+        self._call("PATCH", "", {"retire": [arms] if isinstance(arms, str) else list(arms)})
+
+    def extend(self, horizon: int) -> None:
+        """Plan for more rounds."""
+        self._call("PATCH", "", {"horizon": horizon})
+
+    def pause(self) -> None:
+        """Make no decisions until `resume`; rewards are still taken."""
+        self._call("PATCH", "", {"paused": True})
+
+    def resume(self) -> None:
+        """Make decisions again."""
+        self._call("PATCH", "", {"paused": False})
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is known about the arms, what is played next, and the health."""
+        answer: dict[str, Any] = self._call("GET", "")
+        return answer
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        slow: bool = False,
+    ) -> Any:
+        """Send a request until it is answered, and raise what the server refuses."""
+        timeout = max(self._timeout, _SLOW) if slow else self._timeout
+        deadline = time.monotonic() + max(self._patience, timeout if slow else 0.0)
+        pause = 0.05
+        while True:
+            try:
+                answer = self._http.request(
+                    method, self._path + path, json=body, headers=headers, timeout=timeout
+                )
+            except httpx.TransportError as error:
+                failure = ServiceError(f"{self._http.base_url} does not answer: {error}.")
+            else:
+                if answer.is_success:
+                    return answer.json()
+                failure = _refusal(answer)
+                if answer.status_code not in _AGAIN:
+                    raise failure
+            wait = pause * random.uniform(0.5, 1.0)
+            if time.monotonic() + wait > deadline:
+                raise failure
+            time.sleep(wait)
+            pause = min(2.0, 2 * pause)
+
+
+def _refusal(answer: httpx.Response) -> ServiceError:
+    try:
+        sentence = str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        sentence = f"the server answered with status {answer.status_code}."
+    return ServiceError(sentence, answer.status_code)

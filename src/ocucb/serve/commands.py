@@ -1,0 +1,152 @@
+"""What ``ocucb serve`` does: start the server, check a store, manage tokens."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from .._text import table
+from .app import create_app
+from .check import Checked, check
+from .storage import Storage
+from .tokens import add_token, list_tokens, revoke_token
+
+GRACE = 20  # seconds that open requests get at the end
+
+
+class JsonLines(logging.Formatter):
+    """A log in which every line is a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+        return json.dumps(line, default=str)
+
+
+def _log_to_stderr(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("ocucb.serve").setLevel(level.upper())
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)
+    logging.captureWarnings(True)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(store: str, host: str, port: int, log_level: str) -> None:
+    """Run the server until it is told to stop (SIGTERM or Ctrl-C)."""
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise ValueError(f"--log-level must be debug, info, warning or error, got {log_level!r}.")
+    if not 0 <= port <= 65535:
+        raise ValueError(f"--port must lie between 0 and 65535, got {port}.")
+    with _opened(store, create=True) as storage:
+        _serve(storage, host, port, log_level)
+
+
+def _serve(storage: Storage, host: str, port: int, log_level: str) -> None:
+    valid = [token for token in list_tokens(storage) if token.revoked_at is None]
+    if not valid and not is_loopback(host):
+        raise ValueError(
+            f"{host} can be reached from other machines, and {storage.place} has no tokens yet; "
+            "make one first: ocucb serve token."
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else str(error)
+        raise ValueError(f"cannot listen on {host}:{port}: {reason}; use another --port.") from None
+    with listener:
+        _log_to_stderr(log_level)
+        address = f"[{host}]" if ":" in host else host
+        print(f"Page:  http://{address}:{listener.getsockname()[1]}/")
+        print(f"Store: {storage.place}")
+        if not valid:
+            token = add_token(storage, "administer", "made when the server first started")
+            print(f"Token: {token} (shown only now; `ocucb serve token` makes another)")
+        sys.stdout.flush()
+        config = uvicorn.Config(
+            create_app(storage),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=GRACE,
+            limit_concurrency=2000,
+        )
+        # uvicorn finishes what is open, and then sends itself the signal once more
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _opened(store: str, *, create: bool = False) -> Iterator[Storage]:
+    storage = Storage(store, create=create)
+    try:
+        yield storage
+    finally:
+        storage.close()
+
+
+def check_store(store: str, name: str | None) -> list[Checked]:
+    """Replay the log of one bandit, or of all."""
+    with _opened(store) as storage:
+        return list(check(storage, name))
+
+
+def make_token(store: str, scope: str, label: str) -> str:
+    """Make a token and return it."""
+    with _opened(store, create=True) as storage:
+        return add_token(storage, scope, label)
+
+
+def token_table(store: str) -> str:
+    """Return the tokens as a table."""
+    rows: list[tuple[str, ...]] = [("number", "scope", "label", "made", "revoked")]
+    with _opened(store) as storage:
+        for token in list_tokens(storage):
+            dates = [
+                time.strftime("%Y-%m-%d %H:%M", time.gmtime(when / 1e6)) if when else ""
+                for when in (token.created_at, token.revoked_at)
+            ]
+            rows.append((str(token.id), token.scope, token.label, *dates))
+    return table(rows, left=(1, 2, 3, 4)) if len(rows) > 1 else "no tokens"
+
+
+def revoke(store: str, number: int) -> None:
+    """Revoke a token."""
+    with _opened(store) as storage:
+        revoke_token(storage, number)

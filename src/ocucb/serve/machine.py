@@ -1,0 +1,247 @@
+"""What is played: a `Bandit` with a traffic floor, a control arm and a pause.
+
+A machine is a pure function of its rules, its seed and its events in order: whoever applies the
+same events gets the same decisions, propensities and state, to the last bit. The service applies
+events as they happen, ``ocucb serve check`` applies them again.
+
+Who plays
+---------
+Every decision has a number. From it and the seed comes one uniform number u, which splits the
+traffic: with probability c (`control_share`) the control is played; with probability f (`floor`)
+each other active arm, of which there are m; with the rest, 1 - c - m f, the policy decides. So an
+arm that the policy would choose with probability w has the propensity f + (1 - c - m f) w. The
+policy never sees the control as an arm that it may choose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._types import Floats
+from ..live import Bandit
+from .models import MOST_ARMS, Change, Refused, Rules
+
+
+class ArmState(NamedTuple):
+    """What is stored about an arm; it is active if it can be chosen by the policy."""
+
+    name: str
+    pulls: int
+    open: int
+    sum: float
+    squares: float
+    active: bool
+
+
+class MachineState(NamedTuple):
+    """What is stored about a machine besides its rules."""
+
+    horizon: int
+    paused: bool
+    rounds: int
+    stream: str
+    memory: tuple[float, ...]
+    arms: tuple[ArmState, ...]
+
+
+class Machine:
+    """A bandit with everything that decides what is played.
+
+    Parameters
+    ----------
+    rules : Rules
+    seed : int
+        ``rules.seed``, or the fresh one in its place.
+    """
+
+    def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
+        self.rules, self.seed = rules, seed
+        self.paused = False
+        self.share = rules.control_share or 0.0
+        if bandit is None:
+            bandit = Bandit(rules.arms, rules.policy, rules.horizon, rng=seed, **_scale(rules))
+            if rules.control is not None:
+                bandit.retire(rules.control)
+        self.bandit = bandit
+        self.names: list[str] = []
+        self.active: list[int] = []
+        self._note_arms()
+        if rules.default_reward is not None:
+            self.check_reward(rules.default_reward, "default_reward")
+        self._check_floor(len(self.active))
+
+    def _note_arms(self) -> None:
+        parts = self.bandit.to_parts()
+        self.names = parts["arms"]
+        self.active = np.flatnonzero(parts["active"]).tolist()
+
+    def _check_floor(self, arms: int) -> None:
+        taken = self.share + arms * self.rules.floor
+        if taken > 1.0 + 1e-12:
+            raise Refused(
+                422,
+                f"floor {self.rules.floor:g} for {arms} arms and control_share {self.share:g} add "
+                f"up to {taken:g}, which is more than 1; lower one of them.",
+            )
+
+    # Events
+
+    def decide(self, number: int) -> tuple[int, float | None]:
+        """Make decision `number`; return the arm's position and its propensity."""
+        floor, share, m = self.rules.floor, self.share, len(self.active)
+        policy_share = max(0.0, 1.0 - share - m * floor)
+        chances = self.bandit.probabilities() if policy_share > 0.0 else None
+        arm = -1
+        if share or floor:
+            u = _uniform(self.seed, number)
+            if u < share:
+                assert self.rules.control is not None
+                self.bandit.play(self.rules.control)
+                return self.names.index(self.rules.control), share
+            slot = int((u - share) / floor) if floor else m
+            if slot < m or policy_share == 0.0:
+                arm = self.active[min(slot, m - 1)]
+                self.bandit.play(self.names[arm])
+        if arm < 0:
+            arm = self.names.index(str(self.bandit.ask()))
+        if policy_share == 0.0:
+            return arm, floor
+        if chances is None:
+            return arm, None
+        return arm, floor + policy_share * chances[self.names[arm]]
+
+    def reward(self, arm: int, reward: float) -> None:
+        """Close an open decision for an arm with a reward."""
+        self.bandit.tell(self.names[arm], reward)
+
+    def cancel(self, arm: int) -> None:
+        """Close an open decision for an arm without a reward."""
+        self.bandit.cancel(self.names[arm])
+
+    def change(self, change: Change) -> Change | None:
+        """Change the rules; return what was really changed, or None if nothing.
+
+        What is so already is no mistake, so a repeat is harmless.
+        """
+        known = set(self.names)
+        active = {self.names[i] for i in self.active}
+        control = self.rules.control
+        added = [name for name in dict.fromkeys(change.add) if name not in active]
+        retired = [name for name in dict.fromkeys(change.retire) if name in active]
+        for name in change.retire:
+            if name not in known:
+                raise Refused(422, f"retire: unknown arm {name!r}.")
+            if name in change.add:
+                raise Refused(422, f"arm {name!r} cannot be both added and retired.")
+        if control is not None and control in (*change.add, *change.retire):
+            raise Refused(
+                409, f"arm {control!r} is the control, which has a fixed share and stays."
+            )
+        left = len(active) + len(added) - len(retired)
+        if left < 1:
+            raise Refused(409, "the last active arm cannot be retired: add another one first.")
+        total = len(known | set(added))
+        if total > MOST_ARMS:
+            raise Refused(422, f"add: there may be {MOST_ARMS} arms, got {total}.")
+        if added:
+            self._check_floor(left)
+        horizon = change.horizon if change.horizon != self.bandit.horizon else None
+        paused = change.paused if change.paused != self.paused else None
+        if horizon is not None:
+            try:
+                self.bandit.extend(horizon)
+            except ValueError as error:
+                raise Refused(409, str(error)) from None
+        if added:
+            self.bandit.add(added)
+        if retired:
+            self.bandit.retire(retired)
+        if paused is not None:
+            self.paused = paused
+        self._note_arms()
+        done = Change(add=added, retire=retired, horizon=horizon, paused=paused)
+        return done if done != Change() else None
+
+    def check_reward(self, reward: float, where: str) -> None:
+        """Refuse a reward that the bandit would not take."""
+        bounds = self.bandit.bounds
+        if bounds is not None and not bounds[0] <= reward <= bounds[1]:
+            raise Refused(
+                422,
+                f"{where} must lie between the bounds {bounds[0]:g} and {bounds[1]:g}, "
+                f"got {reward!r}.",
+            )
+        if self.bandit.policy.family.binary and reward not in (0.0, 1.0):
+            raise Refused(
+                422, f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}."
+            )
+
+    # State
+
+    def state(self) -> MachineState:
+        """Return everything that must be stored."""
+        parts = self.bandit.to_parts()
+        columns = (parts["pulls"], parts["open"], parts["sums"], parts["squares"], parts["active"])
+        lists = (column.tolist() for column in columns)
+        return MachineState(
+            horizon=parts["horizon"],
+            paused=self.paused,
+            rounds=parts["rounds"],
+            stream=" ".join(f"{word:016x}" for word in parts["stream"].tolist()),
+            memory=tuple(parts["memory"].tolist()),
+            arms=tuple(ArmState(*row) for row in zip(parts["arms"], *lists, strict=True)),
+        )
+
+    @classmethod
+    def restored(cls, rules: Rules, seed: int, state: MachineState) -> Machine:
+        """Return the machine that had this state."""
+        names, pulls, pending, sums, squares, active = zip(*state.arms, strict=True)
+        bandit = Bandit.from_parts(
+            names,
+            rules.policy,
+            state.horizon,
+            pulls=pulls,
+            open=pending,
+            sums=sums,
+            squares=squares,
+            active=active,
+            rounds=state.rounds,
+            stream=[int(word, 16) for word in state.stream.split()],
+            memory=state.memory,
+            rng=seed,
+            **_scale(rules),
+        )
+        machine = cls(rules, seed, bandit=bandit)
+        machine.paused = state.paused
+        return machine
+
+    def chances(self) -> Floats | None:
+        """Return the propensities of all arms in the next decision, or None if not known."""
+        floor, m = self.rules.floor, len(self.active)
+        policy_share = max(0.0, 1.0 - self.share - m * floor)
+        policy = self.bandit.probabilities() if policy_share > 0.0 else {}
+        if policy is None:
+            return None
+        chances = policy_share * np.array([policy.get(name, 0.0) for name in self.names])
+        chances[self.active] += floor
+        if self.rules.control is not None:
+            chances[self.names.index(self.rules.control)] = self.share
+        return chances
+
+
+def _scale(rules: Rules) -> dict[str, Any]:
+    return {
+        "bounds": None if rules.bounds is None else (rules.bounds[0], rules.bounds[1]),
+        "sigma": rules.sigma,
+        "minimize": rules.minimize,
+        "strict": True,
+    }
+
+
+def _uniform(seed: int, number: int) -> float:
+    """Return the uniform number of a decision, a multiple of 2^-53."""
+    digest = hashlib.blake2b(f"ocucb serve {seed} {number}".encode(), digest_size=8).digest()
+    return float(int.from_bytes(digest, "big") >> 11) * 2.0**-53

@@ -1,0 +1,201 @@
+"""What people send: checked by pydantic, and turned into one sentence where it is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+MOST_ARMS = 1000
+MOST_ITEMS = 1000  # decisions or rewards in one request
+LONGEST_NAME = 200
+LARGEST_COUNT = 2**53
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class Refused(Exception):
+    """A request that cannot be carried out, and changed nothing.
+
+    Parameters
+    ----------
+    status : int
+        Its HTTP status.
+    sentence : str
+        What is wrong, with field, value and remedy.
+    """
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+def _printable(text: str) -> str:
+    if _CONTROL.search(text):
+        raise ValueError("must not contain control characters")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
+Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e100, le=1e100)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+BanditName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Rules(_Strict):
+    """What a bandit is: the body of ``PUT /v1/bandits/{name}``."""
+
+    arms: Annotated[list[Text], Field(min_length=1, max_length=MOST_ARMS)]
+    policy: Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)] = "ocucb"
+    horizon: Count
+    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = None
+    sigma: Finite | None = None
+    minimize: bool = False
+    seed: Annotated[
+        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
+        Field(description="For everything random; a fresh one if null."),
+    ] = None
+    floor: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            allow_inf_nan=False,
+            description="The least share of traffic of every arm but the control.",
+        ),
+    ] = 0.0
+    control: Annotated[Text | None, Field(description="An arm with a fixed share of traffic.")] = (
+        None
+    )
+    control_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    expiry: Annotated[
+        Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
+        Field(description="Seconds after which a decision without a reward is closed."),
+    ] = None
+    default_reward: Annotated[
+        Finite | None,
+        Field(description="What a decision that expires has paid; null: it is cancelled."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Rules:
+        if (self.bounds is None) == (self.sigma is None):
+            got = "neither" if self.bounds is None else "both"
+            raise ValueError(f"give either bounds, [low, high], or sigma, got {got}")
+        if (self.control is None) != (self.control_share is None):
+            raise ValueError("control and control_share belong together: give both or neither")
+        if self.control is not None and self.control not in self.arms:
+            raise ValueError(f"control must be one of the arms, got {self.control!r}")
+        if self.control is not None and len(self.arms) < 2:
+            raise ValueError("there must be an arm besides the control")
+        if self.default_reward is not None and self.expiry is None:
+            raise ValueError("default_reward needs an expiry")
+        return self
+
+
+class DecisionsRequest(_Strict):
+    """The body of ``POST /v1/bandits/{name}/decisions``."""
+
+    count: Annotated[int, Field(ge=1, le=MOST_ITEMS)] = 1
+    unit: Annotated[
+        Text | None,
+        Field(description="Whom the decision is for: gets the same one while it is open."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_a_unit(self) -> DecisionsRequest:
+        if self.unit is not None and self.count != 1:
+            raise ValueError(f"a unit gets one decision: count must be 1, got {self.count}")
+        return self
+
+
+class RewardItem(_Strict):
+    """What a decision paid."""
+
+    decision: Annotated[str, Field(max_length=64)]
+    reward: Finite
+
+
+RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST_ITEMS)]
+
+
+class Change(_Strict):
+    """The body of ``PATCH /v1/bandits/{name}``."""
+
+    add: Annotated[list[Text], Field(max_length=MOST_ARMS)] = []
+    retire: Annotated[list[Text], Field(max_length=MOST_ARMS)] = []
+    horizon: Count | None = None
+    paused: bool | None = None
+
+
+# What is answered
+
+
+class Decision(BaseModel):
+    """A decision; `at` and `expires_at` are seconds since 1970."""
+
+    id: str
+    arm: str
+    propensity: float | None
+    expires_at: float | None
+
+
+class Decisions(BaseModel):
+    """The answer to a request for decisions."""
+
+    decisions: list[Decision]
+
+
+class RewardAnswer(BaseModel):
+    """What became of a reward."""
+
+    decision: str
+    status: Literal["accepted", "duplicate", "conflict", "expired", "unknown"]
+
+
+class RewardAnswers(BaseModel):
+    """The answer to rewards, in their order."""
+
+    rewards: list[RewardAnswer]
+
+
+class ErrorAnswer(BaseModel):
+    """One sentence."""
+
+    error: str
+
+
+def sentence_of(errors: list[Any]) -> str:
+    """Return the first mistake that pydantic found as one sentence with field and value."""
+    first = errors[0]
+    place = [str(part) for part in first["loc"] if part not in ("body", "path", "query", "header")]
+    message = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+    if first["type"] in ("json_invalid", "json_type"):
+        return f"the body must be JSON: {short(message)}."
+    message = message[:1].lower() + message[1:]
+    where = ".".join(short(part, 50) for part in place) or "the body"
+    if first["type"] == "missing":
+        return f"{where} is missing."
+    if first["type"] == "extra_forbidden":
+        return f"{where} is not a field of this request."
+    if first["type"] == "value_error" and not place:
+        return f"{message}."
+    return f"{where}: {message}, got {short(first.get('input'))}."
+
+
+def refusal_of(error: ValidationError) -> Refused:
+    """Return the refusal for what pydantic rejected."""
+    return Refused(422, sentence_of(error.errors(include_url=False, include_context=False)))
+
+
+def short(value: Any, most: int = 80) -> str:
+    """Return a value as a few printable characters."""
+    text = ascii(value) if not isinstance(value, str) else value
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: most + 1])
+    return text if len(text) <= most else text[:most] + "…"

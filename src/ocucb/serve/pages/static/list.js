@@ -1,0 +1,24 @@
+import { ask, element, watch, whole } from "./page.js";
+
+function row(one) {
+  const link = element("a", { href: `/bandits/${encodeURIComponent(one.name)}` }, one.name);
+  const number = (x) => element("td", { class: "number" }, whole(x));
+  const notes = one.health.length ? one.health.join(" ") : one.paused ? "paused" : "ok";
+  return element("tr", {},
+    element("td", { class: "name" }, link),
+    element("td", { class: one.health.length ? "wrap" : "ok" }, notes),
+    element("td", {}, one.label),
+    element("td", { class: "number" }, `${whole(one.round)} of ${whole(one.horizon)}`),
+    number(one.arms),
+    element("td", { class: "name" }, one.best ?? "–"),
+    number(one.totals.open),
+    number(one.totals.expired));
+}
+
+await watch(async () => {
+  const { bandits } = await ask("/v1/bandits");
+  document.getElementById("empty").hidden = bandits.length > 0;
+  const table = document.getElementById("bandits");
+  table.hidden = bandits.length === 0;
+  table.tBodies[0].replaceChildren(...bandits.map(row));
+});

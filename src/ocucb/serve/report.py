@@ -1,0 +1,282 @@
+"""What is going on: summary, health, curves and log of a bandit, read from the storage only."""
+
+from __future__ import annotations
+
+import json
+from math import erfc, isfinite, sqrt
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from . import storage as tables
+from .models import Rules
+from .service import decision_id, load, no_such_bandit
+
+MOST_POINTS = 160  # of the curves that a page is sent
+MOST_LINES = 10_000  # of the log in one answer
+_RARE = 1e-4  # how often chance alone may raise an alarm at one look
+
+
+def _row(connection: sa.Connection, name: str) -> Any:
+    table = tables.bandits
+    row = connection.execute(sa.select(table).where(table.c.name == name)).mappings().one_or_none()
+    if row is None:
+        raise no_such_bandit(name)
+    return row
+
+
+def version(connection: sa.Connection, name: str) -> int:
+    """Return the number of the last entry in a bandit's log."""
+    number: int = _row(connection, name)["version"]
+    return number
+
+
+def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
+    """Return what is known about a bandit, what it would play next, and its health."""
+    row = _row(connection, name)
+    loaded = load(connection, row)
+    machine, rules = loaded.machine, loaded.machine.rules
+    known = machine.bandit.summary()
+    chances = machine.chances()
+    decided = np.array(loaded.decisions)
+    total = max(1, int(decided.sum()))
+    arms = []
+    for i, one in enumerate(known.rows()):
+        control = one["arm"] == rules.control
+        arms.append(
+            {
+                "arm": one["arm"],
+                "decisions": loaded.decisions[i],
+                "pulls": one["pulls"],
+                "open": one["open"],
+                "expired": loaded.expired[i],
+                "mean": _number(one["mean"]),
+                "low": _number(one["low"]),
+                "high": _number(one["high"]),
+                "index": _number(one["index"]),
+                "share": loaded.decisions[i] / total,
+                "probability": None if chances is None else float(chances[i]),
+                "control": control,
+                "retired": one["retired"] and not control,
+            }
+        )
+    pulls = sum(arm.pulls for arm in loaded.arms)
+    expired = sum(loaded.expired)
+    lapsed_with_reward = expired if rules.default_reward is not None else 0
+    totals = {
+        "decisions": int(decided.sum()),
+        "rewards": pulls - lapsed_with_reward,
+        "open": sum(arm.open for arm in loaded.arms),
+        "expired": expired,
+        "late": row["late"],
+    }
+    return {
+        "name": name,
+        "policy": machine.bandit.policy.name,
+        "label": machine.bandit.policy.label,
+        "version": row["version"],
+        "created_at": row["created_at"] / 1e6,
+        "at": row["at"] / 1e6,
+        "rewarded_at": None if row["rewarded_at"] is None else row["rewarded_at"] / 1e6,
+        "round": known.round,
+        "horizon": known.horizon,
+        "paused": machine.paused,
+        "minimize": rules.minimize,
+        "bounds": rules.bounds,
+        "sigma": machine.bandit.sigma,
+        "seed": machine.seed,
+        "floor": rules.floor,
+        "control": rules.control,
+        "control_share": rules.control_share,
+        "expiry": rules.expiry,
+        "default_reward": rules.default_reward,
+        "level": known.level,
+        "arms": arms,
+        "totals": totals,
+        "next": {"arm": known.next_arm, "why": _why(rules, known.next, len(machine.active))},
+        "health": health(rules, row, arms, totals, now, known.round, known.horizon),
+    }
+
+
+def _why(rules: Rules, sentence: str, active: int) -> str:
+    """Say what would be played next and why, floor and control included."""
+    parts = [sentence]
+    if rules.control_share:
+        parts.append(f"The control {rules.control!r} gets {100 * rules.control_share:g}%.")
+    if rules.floor and active > 1:
+        parts.append(f"Every other arm gets at least {100 * rules.floor:g}%.")
+    return " ".join(parts)
+
+
+def health(
+    rules: Rules,
+    row: Any,
+    arms: list[dict[str, Any]],
+    totals: dict[str, int],
+    now: int,
+    round_: int,
+    horizon: int,
+) -> list[str]:
+    """Return what seems wrong, one sentence each; empty if nothing does.
+
+    Comparisons with chance raise a false alarm in at most one look of 10,000.
+    """
+    notes = []
+    closed = totals["rewards"] + totals["expired"]
+    if closed >= 20 and totals["expired"] > 0.5 * closed:
+        share = totals["expired"] / closed
+        notes.append(f"Rewards are missing: {share:.0%} of the decisions expired without one.")
+    last = row["rewarded_at"] or row["created_at"]
+    if totals["rewards"] and totals["open"] >= 20:
+        usual = (last - row["created_at"]) / max(1, totals["rewards"])
+        if row["at"] - last > max(60e6, 100 * usual):
+            notes.append(f"No reward has come for {_duration((now - last) / 1e6)}.")
+    if (sentence := _uneven_rewards(rules, arms)) is not None:
+        notes.append(sentence)
+    for arm in arms:
+        if arm["control"] and totals["decisions"]:
+            n, p = totals["decisions"], float(rules.control_share or 0.0)
+            z = (arm["decisions"] - n * p) / (n * p * (1 - p)) ** 0.5
+            if n * p * (1 - p) >= 10 and erfc(abs(z) / sqrt(2.0)) < _RARE:
+                notes.append(
+                    f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
+                    f"decisions, and should have {p:.1%}."
+                )
+    if round_ > horizon:
+        notes.append(f"It plays beyond its horizon, {horizon:,}; extend it with PATCH.")
+    return notes
+
+
+def _uneven_rewards(rules: Rules, arms: list[dict[str, Any]]) -> str | None:
+    """Say whether the rewards of some arms get lost more often: a chi-square test.
+
+    Open decisions are left out, so it needs an expiry: without one, an arm that was played lately
+    would seem to lose rewards.
+    """
+    if rules.expiry is None:
+        return None
+    lost = np.array([arm["expired"] for arm in arms], dtype=float)
+    closed = np.array([arm["decisions"] - arm["open"] for arm in arms], dtype=float)
+    share = lost.sum() / max(1.0, closed.sum())
+    used = closed * min(share, 1.0 - share) >= 5.0  # where the approximation is good
+    if used.sum() < 2:
+        return None
+    lost, closed = lost[used], closed[used]
+    share = lost.sum() / closed.sum()
+    if not 0.0 < share < 1.0:
+        return None
+    chi2 = float(((lost - closed * share) ** 2 / (closed * share * (1.0 - share))).sum())
+    from scipy.special import chdtrc  # takes half a second to import
+
+    if float(chdtrc(used.sum() - 1, chi2)) >= _RARE:
+        return None
+    worst = int(np.argmax(lost / closed))
+    name = [arm["arm"] for arm, on in zip(arms, used, strict=True) if on][worst]
+    return (
+        f"Sample-ratio mismatch: rewards are lost more often for some arms, for {name!r} in "
+        f"{lost[worst] / closed[worst]:.0%} of its decisions and in {share:.0%} overall."
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} seconds"
+
+
+def overview(connection: sa.Connection, now: int) -> list[dict[str, Any]]:
+    """Return a few facts about every bandit, in the order of their names."""
+    names = connection.execute(sa.select(tables.bandits.c.name).order_by("name")).scalars().all()
+    rows = []
+    for name in names:
+        full = summary(connection, name, now)
+        tried = [arm for arm in full["arms"] if arm["mean"] is not None and not arm["retired"]]
+        sign = -1.0 if full["minimize"] else 1.0
+        best = max(tried, key=lambda arm: sign * float(arm["mean"]), default=None)
+        keys = ("name", "label", "round", "horizon", "paused", "totals", "health", "at", "version")
+        rows.append({key: full[key] for key in keys})
+        rows[-1]["arms"] = len(full["arms"])
+        rows[-1]["best"] = None if best is None else best["arm"]
+    return rows
+
+
+def curves(connection: sa.Connection, name: str) -> dict[str, Any]:
+    """Return decisions, pulls and summed rewards of all arms over time."""
+    row = _row(connection, name)
+    table = tables.history
+    query = (
+        sa.select(table.c.rounds, table.c.at, table.c.counts)
+        .where(table.c.bandit == row["id"])
+        .order_by(table.c.rounds)
+    )
+    points = connection.execute(query).all()
+    if len(points) > MOST_POINTS:  # at equal distances in rounds, the last one included
+        rounds = np.array([point.rounds for point in points])
+        wanted = np.linspace(rounds[0], rounds[-1], MOST_POINTS)
+        points = [points[i] for i in np.unique(np.searchsorted(rounds, wanted))]
+    loaded = load(connection, row)
+    last = [
+        [decided, arm.pulls, arm.sum]
+        for decided, arm in zip(loaded.decisions, loaded.arms, strict=True)
+    ]
+    kept = [(point.rounds, point.at, json.loads(point.counts)) for point in points]
+    if row["rounds"]:
+        kept = [point for point in kept if point[0] < row["rounds"]]
+        kept.append((row["rounds"], row["at"], last))
+    return {
+        "version": row["version"],
+        "arms": loaded.machine.names,
+        "points": [
+            {
+                "round": rounds,
+                "at": at / 1e6,
+                "decisions": [one[0] for one in counts],
+                "pulls": [one[1] for one in counts],
+                "sums": [one[2] for one in counts],
+            }
+            for rounds, at, counts in kept
+        ],
+    }
+
+
+def log_lines(connection: sa.Connection, name: str, after: int, limit: int) -> str:
+    """Return entries of the log as lines of JSON, for off-policy evaluation elsewhere."""
+    row = _row(connection, name)
+    table, secret = tables.log, bytes.fromhex(row["secret"])
+    arms = tables.arms
+    names = (
+        connection.execute(
+            sa.select(arms.c.name).where(arms.c.bandit == row["id"]).order_by(arms.c.position)
+        )
+        .scalars()
+        .all()
+    )
+    query = (
+        sa.select(table)
+        .where(table.c.bandit == row["id"], table.c.seq > after)
+        .order_by(table.c.seq)
+        .limit(limit)
+    )
+    lines = []
+    for entry in connection.execute(query).mappings():
+        number = entry["seq"] if entry["kind"] == "decision" else entry["decision"]
+        line = {
+            "seq": entry["seq"],
+            "at": entry["at"] / 1e6,
+            "kind": entry["kind"],
+            "decision": None if number is None else decision_id(secret, number),
+            "arm": None if entry["arm"] is None else names[entry["arm"]],
+            "propensity": entry["propensity"],
+            "reward": entry["reward"],
+            "unit": entry["unit"],
+            "expires_at": None if entry["expires_at"] is None else entry["expires_at"] / 1e6,
+            "change": None if entry["detail"] is None else json.loads(entry["detail"]),
+        }
+        lines.append(json.dumps(line, allow_nan=False))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _number(value: float) -> float | None:
+    return value if isfinite(value) else None
