@@ -32,6 +32,7 @@ from ..random import CHOICES, start_stream
 from ..rewards import Rewards
 from . import skip, skip_binary, step
 from .base import (
+    Company,
     Engine,
     Game,
     Kernel,
@@ -60,6 +61,7 @@ choose: Callable[..., int]
 challenge: Callable[..., float]
 memory_size: Callable[[int], int]
 draw: Callable[[float, float, Words], float]
+company_of_leader: Callable[[Floats, int, float], Company]
 play_leader: Callable[..., Any]
 lead_alone: Callable[..., tuple[float, float, float]]  # one of the two below
 
@@ -88,8 +90,9 @@ def lead_alone_gaussian(
     """Let the leader play until its mean is not above `level` or `last` rounds are over."""
     lead = skip.Lead(t, pulls, total, 0.0, total - pulls * level)
     mean, scale = game.drawn[leader], game.scales[leader]
+    company = company_of_leader(game.gaps, leader, pulls)  # of no interest to what has no bonus
     t, pulls, total, _, _ = play_leader(
-        values, game, game.gaps, leader, inf, mean, scale, level, lead, last, rewards
+        values, game, game.gaps, leader, company, inf, mean, scale, level, lead, last, rewards
     )
     return t, pulls, total
 
