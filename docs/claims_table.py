@@ -1,11 +1,12 @@
-"""Write the table of claims in README.md from measured points, which tests/data keeps.
+"""Write the tables of claims, in README.md and docs/reproduction.md, from points in tests/data.
 
-Without arguments, the table is rendered again from tests/data/reproduction.csv; the tests fail if
-README.md differs. With the folder of a reproduction at the default precision and seed 1, the
-points are replaced first:
+Without arguments, they are rendered again from tests/data; the tests fail if the pages differ.
+With the folder of a reproduction at the default precision and seed 1, the points are replaced
+first; with --seeds, the verdicts for other seeds are:
 
     ocucb reproduce --out reproduction
     python docs/claims_table.py reproduction
+    python docs/claims_seeds.py seeds && python docs/claims_table.py --seeds seeds
 """
 
 from __future__ import annotations
@@ -14,43 +15,54 @@ import csv
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 
 from ocucb.paper import PRECISION, panels
-from ocucb.paper.claims import COMPETITIVE, EXCELLENT, VISIBLE, WEAK, Estimate, Finding, judge
+from ocucb.paper.claims import DEPENDS, FALSE, HALF, TRUE, Finding
 from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
+from ocucb.paper.sentences import CLAIMS, judge
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reproduction.md"
 POINTS = ROOT / "tests" / "data" / "reproduction.csv"
-COLUMNS = ("panel", "line", "x", "N", "mean", "stderr", "deviation", "deviation_stderr")
-TABLE = re.compile(r"\| claim \| verdict .*?\n(?=\n)", re.DOTALL)
+SEEDS = ROOT / "tests" / "data" / "seeds.csv"
+QUARTILES = ("q0.25", "q0.5", "q0.75")
+FOUND = ("mean", "stderr", "deviation", "deviation_stderr")
+COLUMNS = ("panel", "line", "x", "N", *FOUND, "effective_runs", *QUARTILES, "again")
 
 
 def keep(folder: Path) -> None:
     """Replace the points in tests/data by those of a reproduction, in eight digits."""
+    points = []
+    for name, panel in panels().items():
+        if panel.tail:  # no claim is about it
+            continue
+        found = read_points(folder / f"{name}.csv", name, seed=1)
+        if not panel.work and {one.precision for one in found} != {PRECISION}:
+            raise SystemExit(f"{folder} has no {name} of precision {PRECISION:g}, seed 1.")
+        points += [(one, 0) for one in found]
+    points += [(one, 1) for one in read_points(folder / "again.csv", "", seed=1)]
     with open(POINTS, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for name, panel in panels().items():
-            if panel.tail:  # no claim is about it
-                continue
-            points = read_points(folder / f"{name}.csv", name, seed=1)
-            if {one.precision for one in points} != {PRECISION}:
-                raise SystemExit(f"{folder} has no {name} of precision {PRECISION:g}, seed 1.")
-            for one in points:
-                found = (one.mean, one.stderr, one.deviation, one.deviation_error)
-                numbers = (f"{x:.8g}" for x in found)
-                writer.writerow((name, one.line, f"{one.x:g}", one.runs, *numbers))
+        for one, again in points:
+            numbers = [one.mean, one.stderr, one.deviation, one.deviation_error]
+            # only one claim needs quartiles, in one panel
+            numbers += [one.effective_runs, *one.quantiles[3:6]] if one.panel == "alpha" else []
+            text = [f"{x:.8g}" for x in numbers] + [""] * (8 - len(numbers))
+            writer.writerow((one.panel, one.line, f"{one.x:g}", one.runs, *text, again))
 
 
-def kept_points() -> list[Point]:
-    """Return the points in tests/data, with what the claims depend on."""
+def kept_points() -> tuple[list[Point], list[Point]]:
+    """Return the points in tests/data, and those measured again, with what claims depend on."""
+    found: tuple[list[Point], list[Point]] = ([], [])
     with open(POINTS, encoding="utf-8", newline="") as file:
-        return [
-            Point(
+        for row in csv.DictReader(file):
+            quartiles = [float(row[name] or math.nan) for name in QUARTILES]
+            point = Point(
                 panel=row["panel"],
                 line=row["line"],
                 x=float(row["x"]),
@@ -60,100 +72,101 @@ def kept_points() -> list[Point]:
                 horizon=0,
                 runs=int(row["N"]),
                 sampling="",
-                effective_runs=math.nan,
+                effective_runs=float(row["effective_runs"] or math.nan),
                 mean_weight=math.nan,
                 precision=PRECISION,
                 mean=float(row["mean"]),
                 stderr=float(row["stderr"]),
                 deviation=float(row["deviation"]),
                 deviation_error=float(row["deviation_stderr"]),
-                quantiles=(),
+                quantiles=(math.nan,) * 3 + tuple(quartiles) + (math.nan,) * 3,
                 seconds=math.nan,
             )
-            for row in csv.DictReader(file)
-        ]
+            found[int(row["again"])].append(point)
+    return found
 
 
-def listed(texts: list[str]) -> str:
-    """Join texts as in a sentence."""
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+def summary(findings: list[Finding]) -> str:
+    """Count the verdicts."""
+    counts = Counter(one.verdict for one in findings)
+    parts = [f"{counts[v]} are {v}" for v in (TRUE, HALF, FALSE) if counts[v]]
+    rest = [f"{counts[DEPENDS]} depend on a word"] if counts[DEPENDS] else []
+    rest += [f"{counts[v]} are {v}" for v in counts if v not in (TRUE, HALF, FALSE, DEPENDS)]
+    parts += rest
+    return f"Of {len(findings)} sentences, {', '.join(parts[:-1])} and {parts[-1]}."
 
 
-def percent(*estimates: Estimate) -> str:
-    """Return fractions with two standard errors, in percent."""
-    return listed([f"{100 * one.value:.0f} ± {200 * one.error:.0f}%" for one in estimates])
+def short_table(findings: list[Finding]) -> str:
+    """Return the table of README.md: the most interesting sentences."""
+    rows = [
+        f"| “{one.claim.quote}” | **{one.verdict}** | {one.answer.words} |\n"
+        for one in findings
+        if one.claim.headline and one.answer
+    ]
+    head = f"{summary(findings)}\n\n| the paper | verdict | measured |\n|---|---|---|\n"
+    return head + "".join(rows)
 
 
-def times(*estimates: Estimate) -> str:
-    """Return ratios to two decimals."""
-    return listed([f"{one.value:.2f}" for one in estimates])
+def full_table(findings: list[Finding]) -> str:
+    """Return the table of docs/reproduction.md: every sentence."""
+    rows = [
+        f"| {one.claim.number} | “{one.claim.quote}” ({one.claim.source}) | **{one.verdict}** | "
+        f"{one.answer.words if one.answer else ''} |\n"
+        for one in findings
+    ]
+    head = f"{summary(findings)}\n\n| | sentence | verdict | measured |\n|---|---|---|---|\n"
+    return head + "".join(rows)
 
 
-def most(*estimates: Estimate) -> str:
-    """Return the largest of some fractions, in percent."""
-    return f"{100 * max(one.value for one in estimates):.0f}%"
+def keep_seeds(folder: Path) -> None:
+    """Replace the verdicts in tests/data by those of the seeds that a folder has."""
+    with open(SEEDS, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("seed", "claim", "verdict", "value"))
+        for path in sorted(folder.glob("seed*.csv"), key=lambda path: int(path.stem[4:])):
+            with open(path, encoding="utf-8", newline="") as found:
+                writer.writerows(list(csv.reader(found))[1:])
 
 
-# What each claim's worst estimates are called in the table, in the order of its criteria.
-MEASURED: dict[int, Callable[..., str]] = {
-    1: lambda two, three, n2, n10, gap2, gap10: (
-        f"at K = 2 and 10, α = 6 has {times(n2, n10)} times the regret of α = 1 for n = 5000, and "
-        f"α = 2 has {times(gap2, gap10)} times that of α = 6 for Δ ≥ 1.5"
-    ),
-    2: lambda *changes: (
-        f"doubling ψ changes regret by {percent(*changes)} on three problems; "
-        f"very weak means less than {WEAK:.0%}"
-    ),
-    3: lambda worst, best: (
-        f"at most {times(worst)} times the best; where it does best, {times(best)} times the next"
-    ),
-    4: lambda two, ten: (
-        f"lowest regret on {percent(two, ten)} of the axis at K = 2 and 10; "
-        "winner means more than half"
-    ),
-    5: lambda worst: (
-        f"up to {times(worst)} times the best; competitive means up to {COMPETITIVE:g}"
-    ),
-    6: lambda exp1, exp2, exp8, exp9, exp11, exp12: (
-        f"distance up to {percent(exp1)} of the axis at K = 2 as Δ varies, "
-        f"{most(exp2, exp9, exp11)} at K = 10, {most(exp12)} at K = 100; "
-        f"indistinguishable means less than {VISIBLE:.0%}"
-    ),
-    7: lambda many, power, few: (
-        f"{many.value:.1f} ± {2 * many.error:.1f} times OCUCB's at K = 2500, {times(few)} times "
-        "for K ≤ 100"
-    ),
-    8: lambda lead10, ucb10, lead100, ucb100: (
-        f"at K = 10 and 100, the worse of the two has {times(lead10, lead100)} times the regret of "
-        f"the next; UCB has at least {times(ucb10, ucb100)} times theirs"
-    ),
-    9: lambda alphas, rivals: (
-        f"up to {times(rivals)} times the best policy and {times(alphas)} times the best α; "
-        f"excellent means up to {EXCELLENT:g}"
-    ),
-    10: lambda psi2, psi10, psi_uniform, alpha2, alpha10, alpha_uniform: (
-        f"on three problems, the standard deviation falls to {times(psi2, psi10, psi_uniform)} of "
-        f"itself from ψ = 2 to 16, and to {times(alpha2, alpha10, alpha_uniform)} from α = 2 to 8"
-    ),
-}
+def seeds_table() -> str:
+    """Return the table of verdicts for some seeds."""
+    with open(SEEDS, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    seeds = ", ".join(dict.fromkeys(row["seed"] for row in rows))
+    head = "| | verdict | seeds with it | its first number, smallest to largest |"
+    lines = [f"Seeds {seeds}:\n\n{head}\n|---|---|---|---|\n"]
+    for claim in CLAIMS:
+        mine = [row for row in rows if int(row["claim"]) == claim.number]
+        values = sorted(float(row["value"]) for row in mine)
+        for verdict, count in Counter(row["verdict"] for row in mine).most_common():
+            span = f"{values[0]:.3g} to {values[-1]:.3g}"
+            lines.append(f"| {claim.number} | {verdict} | {count} of {len(mine)} | {span} |\n")
+    return "".join(lines)
 
 
-def row(finding: Finding) -> str:
-    """Return the table's row for a claim."""
-    claim = finding.claim
-    measured = MEASURED[claim.number](*(criterion.worst for criterion in finding.criteria))
-    command = f"`ocucb reproduce {' '.join(claim.panels)}`"
-    return f"| {claim.number}. {claim.sentence} | **{finding.verdict}** | {measured} | {command} |"
+def replaced(page: str, name: str, text: str) -> str:
+    """Return a page with the part between two comments replaced."""
+    part = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    changed, count = part.subn(lambda m: m[1] + text + m[2], page)
+    assert count == 1, f"{name} is not on the page"
+    return changed
 
 
-def table() -> str:
-    """Return the table as README.md should have it."""
-    head = "| claim | verdict | measured | reproduce with |\n|---|---|---|---|\n"
-    return head + "".join(f"{row(finding)}\n" for finding in judge(kept_points()))
+def pages() -> dict[Path, str]:
+    """Return the pages as they should be."""
+    findings = judge(*kept_points())
+    readme, page = (path.read_text(encoding="utf-8") for path in (README, PAGE))
+    page = replaced(page, "claims", full_table(findings))
+    return {
+        README: replaced(readme, "claims", short_table(findings)),
+        PAGE: replaced(page, "seeds", seeds_table()),
+    }
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        keep(Path(given))
-    page = README.read_text(encoding="utf-8")
-    README.write_text(TABLE.sub(lambda _: table(), page, count=1), encoding="utf-8")
+    if sys.argv[1:2] == ["--seeds"]:
+        keep_seeds(Path(sys.argv[2]))
+    elif sys.argv[1:]:
+        keep(Path(sys.argv[1]))
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

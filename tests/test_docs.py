@@ -95,6 +95,30 @@ def script(name: str):
     return module
 
 
+def test_the_table_of_notation_names_what_exists():
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    rows = page.partition("## Notation")[2].partition("##")[0]
+    names = re.findall(r"`(theory\.[\w.]+|ocucb\.\w+|PolicyResult\.\w+)`", rows)
+    assert len(names) > 20
+    for name in names:
+        found = ocucb.results if name.startswith("PolicyResult") else ocucb
+        for part in name.removeprefix("ocucb.").split("."):
+            fields = getattr(found, "__dataclass_fields__", {})
+            found = fields[part] if part in fields else getattr(found, part)
+
+
+def test_thinner_grids_keep_what_claims_are_about():
+    from ocucb.paper import panels
+
+    seeds = script("claims_seeds")
+    for panel in panels().values():
+        thinner = seeds.thinner(panel)
+        assert set(thinner.xs) <= set(panel.xs)
+        assert thinner.xs[-1] == panel.xs[-1] or panel.name == "constants"
+    assert seeds.thinner(panels()["exp6"]).xs[0] == 5000
+    assert {2.0, 16.0} <= set(seeds.thinner(panels()["psi"]).xs)
+
+
 def test_the_picture_of_skip_ahead_can_be_drawn(tmp_path):
     picture = script("skip_ahead_picture")
     picture.HORIZON = 2000

@@ -17,11 +17,22 @@ import ocucb
 from helpers import REFERENCE, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
-from ocucb.paper.claims import FAILS, HOLDS, MISSING, OPEN, Estimate, judge
+from ocucb.paper.claims import DEPENDS, FALSE, HALF, MISSING, OPEN, TRUE
 from ocucb.paper.drawing import tex_number
-from ocucb.paper.measure import Point, measure, pilot_x, tasks_of, with_mixtures
+from ocucb.paper.measure import (
+    Point,
+    measure,
+    pilot_x,
+    tasks_again,
+    tasks_of,
+    with_mixtures,
+    work_points,
+)
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.reproduction import _full_time
+from ocucb.paper.sentences import CLAIMS as SENTENCES
+from ocucb.paper.sentences import judge, places_to_measure_again
+from ocucb.reports.estimates import Estimate
 from ocucb.reports.measure import RunContext, deviation_error
 from ocucb.reports.progress import Display
 from ocucb.scheduler import Job
@@ -46,9 +57,12 @@ EXPECTED = {
 }
 
 
+OURS = ("psi", "alpha", "constants", "improved", "work", "tails")
+
+
 def test_panels_are_those_of_the_paper():
     known = panels()
-    assert set(known) == {*EXPECTED, "psi", "alpha", "tails"}
+    assert set(known) == {*EXPECTED, *OURS}
     for name, (count, first, last, lines, runs, (x, problem, horizon)) in EXPECTED.items():
         panel = known[name]
         assert len(panel.xs) == len(set(panel.xs)) == count
@@ -61,8 +75,10 @@ def test_panels_are_those_of_the_paper():
             policy, what, rounds = line.at(x)
             assert (policy.label, what.name, rounds) == (line.label, problem, horizon)
             assert what.sigma == 1.0
-    assert all(known[name].ours for name in ("psi", "alpha", "tails"))
-    assert (known["exp6"].top, known["exp7"].top) == (150, 800)  # as in the paper
+            # what the paper could not draw
+            assert line.ours == (name in ("exp8", "exp9") and line.label == "Gittins")
+    assert all(known[name].ours for name in OURS)
+    assert (known["exp6"].ceiling, known["exp7"].ceiling) == (150, 800)  # as in the paper
     assert panels(moss_constant=4)["exp10"].lines[1].at(5)[0].name == "moss:constant=4"
     horizons = known["exp8"].xs
     assert horizons[9:12] == (1000, 2000, 3000)
@@ -240,17 +256,28 @@ def test_tails(tmp_path, few_panels):
 def test_finished_points_are_not_played_twice(tmp_path, played):
     for runs, in_all in ((64, 64), (64, 64), (128, 128)):
         done = reproduce(["psi"], tmp_path, runs=runs, progress=False)
-        assert sum(runs for _, runs in played) == in_all * 27
+        assert sum(runs for _, runs in played) == in_all * 39
     assert re.fullmatch(r"Our own panel psi takes about .* at N = 100,000\.", done.full)
+
+
+def judged(findings) -> set[int]:
+    return {one.claim.number for one in findings if one.verdict != MISSING}
 
 
 def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
     first = reproduce(["alpha"], tmp_path, runs=2, progress=False)
-    assert {one.verdict for one in first.findings} == {MISSING}
+    assert judged(first.findings) == {9, 14}
     second = reproduce(["psi"], tmp_path, runs=2, progress=False)
-    judged = {one.claim.number for one in second.findings if one.verdict != MISSING}
-    assert judged == {2, 10}
+    assert judged(second.findings) == {4, 8, 9, 14}
     assert {one.verdict for one in second.findings} == {MISSING, OPEN}
+    # those that one claim needs more precisely, with as many runs, and other ones
+    again = rows_of(tmp_path / "again.csv")
+    assert {(row["panel"], row["x"]) for row in again} == {
+        ("psi", "2.0"), ("psi", "16.0"), ("alpha", "3.0"), ("alpha", "6.0")
+    }  # fmt: skip
+    assert {row["N"] for row in again} == {"2"}
+    before = {(row["line"], row["x"]): row["mean"] for row in rows_of(tmp_path / "psi.csv")}
+    assert all(before.get((row["line"], row["x"])) != row["mean"] for row in again)
     page = (tmp_path / "index.html").read_text()
     assert 'id="fig-alpha"' in page
     assert 'id="fig-psi"' in page
@@ -259,7 +286,7 @@ def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
     reproduce(["psi"], tmp_path, runs=2, progress=False)
     assert 'id="fig-alpha"' not in (tmp_path / "index.html").read_text()
     other = reproduce(["psi"], tmp_path, runs=2, seed=2, progress=False)
-    assert {one.claim.number for one in other.findings if one.verdict != MISSING} == {2}
+    assert judged(other.findings) == {8}
 
 
 def test_another_constant_of_moss_is_stated_wherever_it_counts(tmp_path):
@@ -267,23 +294,25 @@ def test_another_constant_of_moss_is_stated_wherever_it_counts(tmp_path):
     reproduce(["exp10"], tmp_path, runs=2, moss_constant=3, progress=False)
     later = reproduce(["psi"], tmp_path, runs=2, progress=False)
     page, table = ((tmp_path / name).read_text() for name in ("index.html", "claims.csv"))
-    failure = later.findings[6]
-    assert failure.verdict != MISSING
+    failure = later.findings[24]
+    assert failure.verdict == OPEN
     assert all("MOSS(constant=3)" in criterion.statistic for criterion in failure.criteria)
-    assert table.count("MOSS(constant=3)") == len(failure.criteria) == 3
+    assert "MOSS(constant=3) has" in failure.answer.words
+    assert table.count("MOSS(constant=3) has") == len(failure.criteria) == 2
     assert "<code>ocucb reproduce exp10 --moss-constant 3</code>" in page
     assert "<code>ocucb reproduce exp10 --runs 2 --seed 1 --moss-constant 3</code>" in page
     assert "<th>MOSS in exp10</th><td>constant 3</td>" in page
     assert "moss:constant=3" in (tmp_path / "exp10.csv").read_text()
+    assert "moss:constant=3" in (tmp_path / "again.csv").read_text()
     again = reproduce(["exp10"], tmp_path, runs=2, progress=False)  # from the same store
     fresh = reproduce(["exp10"], tmp_path / "fresh", runs=2, progress=False)
-    assert again.findings[6] == fresh.findings[6]
+    assert again.findings[24].answer == fresh.findings[24].answer
     assert "constant=3" not in (tmp_path / "claims.csv").read_text()
     assert "constant 3" not in (tmp_path / "index.html").read_text()
     damaged = tmp_path / "exp10.csv"
     damaged.write_text(damaged.read_text().replace("moss:constant=2", "moss:constant=?"))
     damaged_exp10 = reproduce(["psi"], tmp_path, runs=2, progress=False)
-    assert damaged_exp10.findings[6].verdict == MISSING
+    assert damaged_exp10.findings[24].verdict == MISSING
 
 
 def test_time_of_full_counts_our_own_panels_apart():
@@ -332,7 +361,7 @@ def test_reference_rows_agree_at_the_default_precision(tmp_path):
         for line in panel.lines:
             for x in panel.xs:
                 policy, problem, horizon = line.at(x)
-                if not panel.tail:
+                if not (panel.tail or panel.work):
                     index.setdefault((policy.name, problem.name, horizon), (panel, line, x))
     tasks, truths = [], []
     for row in REFERENCE:
@@ -358,9 +387,45 @@ def test_reference_rows_agree_at_the_default_precision(tmp_path):
 CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "claims_table.py"))
 
 
-def test_claims_in_the_readme_are_those_of_the_kept_points():
+def test_claims_on_the_pages_are_those_of_the_kept_points():
     """If this fails because a claim changed: python docs/claims_table.py."""
-    assert CLAIMS["table"]() in CLAIMS["README"].read_text(encoding="utf-8")
+    for path, text in CLAIMS["pages"]().items():
+        assert path.read_text(encoding="utf-8") == text
+
+
+def test_numbers_of_the_readme_stand_in_the_table():
+    """Whatever else README.md says about the reproduction is in the generated table too."""
+    readme = CLAIMS["README"].read_text(encoding="utf-8")
+    findings = judge(*CLAIMS["kept_points"]())
+    table = CLAIMS["short_table"](findings)
+    assert table.rstrip() in readme
+    assert table.count("\n|") == 2 + sum(one.claim.headline for one in findings)
+    # None is undecided, and no word is said about claims outside of the table.
+    assert not {OPEN, MISSING} & {one.verdict for one in findings}
+    outside = readme.replace(table.rstrip(), "")
+    for word in ("competitive", "holds", "does not hold", "explod", "indistinguishable"):
+        assert word not in outside
+
+
+def test_no_verdict_depends_on_the_seed():
+    """Other seeds on thin grids (docs/claims_seeds.py) do not contradict the kept points."""
+    verdicts = {one.claim.number: one.verdict for one in judge(*CLAIMS["kept_points"]())}
+    with open(CLAIMS["SEEDS"], newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len({row["seed"] for row in rows}) * len(SENTENCES) > 0
+    for row in rows:  # errors are so large there that some are not decided
+        assert row["verdict"] in (verdicts[int(row["claim"])], OPEN), row
+    assert sum(row["verdict"] == OPEN for row in rows) <= 0.05 * len(rows)
+
+
+def test_sentences_are_in_order():
+    assert [one.number for one in SENTENCES] == list(range(1, len(SENTENCES) + 1))
+    for one in SENTENCES:
+        assert re.search(r"l\. \d+", one.source)
+        assert set(one.panels) <= set(panels())
+    # every panel but that of tails, which is ours and about no sentence, answers one
+    used = {panel for one in SENTENCES for panel in one.panels}
+    assert used == set(panels()) - {"tails"}
 
 
 def test_kept_points_are_those_of_the_reproduction(tmp_path):
@@ -368,12 +433,16 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
 
     Of policies without tables: the last bits of those are other ones with other versions of scipy.
     """
-    kept = {(one.panel, one.line, one.x): one for one in CLAIMS["kept_points"]()}
+    points, again = CLAIMS["kept_points"]()
+    assert {(one.panel, one.line, one.x) for one in again} == set(places_to_measure_again(points))
+    kept = {(one.panel, one.line, one.x): one for one in points}
     known = [panel for panel in panels().values() if not panel.tail]
-    every = tasks_of(known, {one.name: one.fewest_runs for one in known}, 1)
-    assert list(kept) == [(task.panel.name, task.line.label, task.x) for task in every]
-    tasks = []
+    assert list(kept) == [(p.name, line.label, x) for p in known for line in p.lines for x in p.xs]
+    tasks, found = [], []
     for panel in known:
+        if panel.work:
+            found = work_points(replace(panel, xs=panel.xs[:1]), panel.fewest_runs, 1)
+            continue
         line = [one for one in panel.lines if one.at(panel.xs[0])[0].family.table is None][-1]
         # a point that is its own pilot, also if it is alone
         pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
@@ -382,18 +451,38 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
         tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
     with Store(tmp_path / "results.db") as store:
         context = RunContext(2, None, store, Display(False))
-        for point in measure(with_mixtures(tasks, context), context):
-            same = kept[point.panel, point.line, point.x]
-            assert point.runs == same.runs
-            for found in ("mean", "stderr", "deviation", "deviation_error"):
-                assert getattr(same, found) == pytest.approx(getattr(point, found), rel=1e-7)
+        found += measure(with_mixtures(tasks, context), context)
+    for point in found:
+        same = kept[point.panel, point.line, point.x]
+        assert point.runs == same.runs
+        assert same.mean == pytest.approx(point.mean, rel=1e-7)
+        assert same.stderr == pytest.approx(point.stderr, rel=1e-7)
+        if not panels()[point.panel].work:
+            assert same.deviation_error == pytest.approx(point.deviation_error, rel=1e-7)
 
 
-def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001):
+def test_places_are_measured_again_with_other_random_numbers(tmp_path):
+    """More precisely than the curves: to a share of the regret, not of the axis."""
+    panel = panels()["exp6"]
+    one = replace(panel, xs=panel.xs[:1], lines=panel.lines[2:3])
+    with Store(tmp_path / "results.db") as store:
+        context = RunContext(2, None, store, Display(False))
+        tasks = tasks_of([one], {"exp6": 256}, 1, 0.02)
+        (point,) = measure(with_mixtures(tasks, context), context)
+        place = (point.panel, point.line, point.x)
+        more = tasks_again({"exp6": panel}, [place], [point], 1)
+        (again,) = measure(with_mixtures(more, context), context)
+    assert again.stderr <= 0.01 * point.mean < point.stderr
+    assert again.mean != point.mean
+    assert abs(again.mean - point.mean) <= 4 * math.hypot(again.stderr, point.stderr)
+
+
+def curve(panel, line, values, error=0.001, deviation=1.0, deviation_error=0.001, median=None):
     """Points of a line whose regret is a function of x."""
     return [
         Point(panel, line, x, "", "", "skip", 1, 100, "plain", 100, 1.0, math.nan, values(x), error,
-              deviation(x) if callable(deviation) else deviation, deviation_error, (0.0,) * 9, 0.0)
+              deviation(x) if callable(deviation) else deviation, deviation_error,
+              (0.0,) * 3 + ((median or float)(x),) * 3 + (0.0,) * 3, 0.0)
         for x in panels()[panel].xs
     ]  # fmt: skip
 
@@ -409,7 +498,7 @@ def every_line(panel, levels, error=0.001, **more):
     ]
 
 
-def comparison(ucb=9.0, ocucb=5.0, aocucb=7.0, moss=5.5, thompson=7.1, gittins=4.8, **more):
+def comparison(ucb=9.0, ocucb=5.0, aocucb=7.0, moss=5.1, thompson=7.02, gittins=4.9, **more):
     points = []
     for panel in (*claims.COMPARISON, *claims.UNIFORM):
         levels = [ucb, ocucb, aocucb, moss, thompson, gittins][: len(panels()[panel].lines)]
@@ -417,18 +506,15 @@ def comparison(ucb=9.0, ocucb=5.0, aocucb=7.0, moss=5.5, thompson=7.1, gittins=4
     return points
 
 
-def sensitivity(one=lambda x: 8.0 if x in (0.5, 5000) or x < 1.5 else 4.5, two=5.0, three=5.2,
-                six=9.0, **more):  # fmt: skip
+def sensitivity(one=lambda x: 4.9 if x == 2.0 else 8.0, two=5.0, three=5.1,
+                six=lambda x: 4.95 if x == 5000 else 9.0, **more):  # fmt: skip
     points = []
-    for panel in ("exp4", "exp5"):
+    for panel in claims.SENSITIVITY:
         points += every_line(panel, [one, two, three, six], **more)
-    for panel in ("exp6", "exp7"):
-        small_n = lambda x: 9.5 if x == 5000 else 4.9  # noqa: E731
-        points += every_line(panel, [small_n, two, three, six], **more)
     return points
 
 
-def failure(ocucb=lambda K: 10.0 * K, moss=lambda K: 10.5 * K + K**2 / 100, **more):
+def failure(ocucb=lambda K: 3.0 * K, moss=lambda K: 3.03 * K + K**2 / 1500, **more):
     return every_line("exp10", [ocucb, moss], **more)
 
 
@@ -438,7 +524,20 @@ def spread(psi=lambda x: 10.0 / x, alpha=lambda x: 10.0 / x, regret=5.0, **more)
     )
 
 
-GOOD = [comparison, sensitivity, failure, spread]
+def constants(ucb=lambda c: 5.0 + c, moss=lambda c: 5.0 + c, **more):
+    return every_line("constants", [ucb] * 4 + [moss] * 4, **more)
+
+
+def improved(improved=5.0, **more):
+    return every_line("improved", [1.0, improved, 10.0], **more)
+
+
+def work(level=lambda n: 1.0 + 1000.0 / n, **more):
+    return every_line("work", [level] * 3, **more)
+
+
+GOOD = [comparison, sensitivity, failure, spread, constants, improved, work]
+FACTS = {17: FALSE, 18: FALSE, 24: TRUE}  # about what was played, whatever came out
 
 
 def verdicts(points) -> dict[int, str]:
@@ -446,68 +545,111 @@ def verdicts(points) -> dict[int, str]:
 
 
 def test_a_world_in_which_the_paper_is_right():
+    """Only that Gittins wins and that OCUCB outperforms all others cannot both be true."""
     points = [point for make in GOOD for point in make()]
-    assert verdicts(points) == dict.fromkeys(range(1, 11), HOLDS)
-    assert verdicts([]) == dict.fromkeys(range(1, 11), MISSING)
+    expected = {one.number: TRUE for one in SENTENCES} | FACTS | {3: HALF}
+    assert verdicts(points) == expected
+    assert verdicts([]) == dict.fromkeys(expected, MISSING)
+    assert verdicts(comparison(gittins=5.2))[3] == TRUE
 
 
 @pytest.mark.parametrize(
-    ("number", "points"),
+    ("number", "points", "verdict"),
     [
-        (1, lambda: sensitivity(two=20.0)),
-        (1, lambda: sensitivity(three=20.0)),
-        (1, lambda: sensitivity(six=lambda x: 9.0 if x > 5000 or x < 1.5 else 11.0)),
-        (1, lambda: sensitivity(six=lambda x: 4.9 if 1.5 <= x <= 2 else 9.0)),
-        (2, lambda: spread(regret=lambda x: 5.0 + x / 2)),
-        (2, lambda: spread(regret=lambda x: 5.0 - x / 4)),
-        (3, lambda: comparison(ocucb=7.5)),
-        (3, lambda: comparison(ocucb=5.6)),
-        (4, lambda: comparison(gittins=5.3)),
-        (4, lambda: comparison(gittins=lambda x: 4.8 if x < 0.4 else 5.3)),
-        (5, lambda: comparison(moss=7.5)),
-        (6, lambda: comparison(thompson=7.6)),
-        (6, lambda: comparison(thompson=lambda x: 9.0 if x in (0.5, 500) else 7.1)),
-        (7, lambda: failure(moss=lambda K: 10.5 * K)),
-        (7, lambda: failure(ocucb=lambda K: 10.0 * K + K**2 / 90)),
-        (7, lambda: failure(moss=lambda K: 14 * K + K**2 / 100)),
-        (8, lambda: comparison(aocucb=5.2, ocucb=5.3)),
-        (8, lambda: comparison(ucb=6.0, aocucb=5.8, thompson=5.8)),
-        (9, lambda: comparison(ocucb=6.5) + sensitivity()),
-        (9, lambda: comparison() + sensitivity(three=6.5)),
-        (10, lambda: spread(psi=lambda x: 10.0 + x)),
-        (10, lambda: spread(alpha=lambda x: 10.0 + x)),
+        (1, lambda: comparison(ocucb=8.0), FALSE),
+        (1, lambda: comparison(ocucb=6.0), DEPENDS),
+        (2, lambda: improved(1.1), FALSE),
+        (2, lambda: improved(2.0), DEPENDS),
+        (3, lambda: comparison(ocucb=10.0), FALSE),
+        (4, lambda: spread(regret=lambda x: 5.0 * x**0.8), FALSE),
+        (4, lambda: spread(regret=lambda x: 5.0 * x**0.2), DEPENDS),
+        (5, lambda: comparison(ocucb=10.5) + sensitivity(three=16.0), FALSE),
+        (5, lambda: comparison() + sensitivity(three=16.0), HALF),
+        (5, lambda: comparison() + sensitivity(three=6.0), DEPENDS),
+        (6, lambda: comparison(ocucb=9.5), FALSE),
+        (6, lambda: comparison(ocucb=8.0), HALF),
+        (7, lambda: work(lambda n: 1.0 + n / 1000.0), FALSE),
+        (8, lambda: spread(psi=lambda x: 10.0 + x), FALSE),
+        (8, lambda: spread(psi=lambda x: 10.0 + abs(x - 8.0)), HALF),
+        (9, lambda: spread(alpha=lambda x: 10.0 + x), FALSE),
+        (9, lambda: spread(alpha=lambda x: 10.0 + abs(x - 6.0)), HALF),
+        (10, lambda: sensitivity(one=lambda x: 8.0 if x <= 2 else 4.0), FALSE),
+        (11, lambda: sensitivity(two=30.0, three=30.0), FALSE),
+        (11, lambda: sensitivity(three=7.0), DEPENDS),
+        (12, lambda: sensitivity(six=lambda x: 9.0 if x == 5000 else 8.0), FALSE),
+        (13, lambda: sensitivity(one=9.0, two=8.0, three=7.0, six=6.0), FALSE),
+        (13, lambda: sensitivity(one=9.0), HALF),
+        (14, lambda: spread(median=lambda x: 30.0 - x), FALSE),
+        (15, lambda: constants(ucb=lambda c: 9.0 - c), FALSE),
+        (15, lambda: constants(ucb=lambda c: 4.0 if c == 6.0 else 5.0 + c), FALSE),
+        (16, lambda: constants(moss=lambda c: 9.0 - c), FALSE),
+        (19, lambda: comparison(ocucb=10.5), FALSE),
+        (19, lambda: comparison(ocucb=6.0), DEPENDS),
+        (20, lambda: comparison(ocucb=5.6), FALSE),
+        (21, lambda: comparison(gittins=5.3), FALSE),
+        (21, lambda: comparison(gittins=lambda x: 4.8 if x > 0.5 else 6.0), HALF),
+        (22, lambda: comparison(moss=10.5), FALSE),
+        (22, lambda: comparison(moss=lambda x: 8.0 if 0.4 < x < 0.5 else 5.1), DEPENDS),
+        (23, lambda: comparison(thompson=4.0), FALSE),
+        (23, lambda: comparison(thompson=lambda x: 8.0 if x in (0.53, 500) else 7.0), DEPENDS),
+        (25, lambda: failure(moss=lambda K: 4.0 * K - K**2 / 2500), FALSE),
+        (26, lambda: failure(ocucb=lambda K: 300.0 * K), FALSE),
+        (26, lambda: failure(ocucb=lambda K: 20.0 * K), DEPENDS),
+        (27, lambda: failure(moss=lambda K: 7.0 * K), FALSE),
+        (27, lambda: failure(moss=lambda K: 4.0 * K), DEPENDS),
+        (28, lambda: comparison(moss=10.5), FALSE),
+        (28, lambda: comparison(moss=6.5), DEPENDS),
+        (29, lambda: comparison(ocucb=8.0), FALSE),
+        (30, lambda: comparison(thompson=4.0), FALSE),
+        (31, lambda: comparison(ucb=6.0), FALSE),
     ],
 )
-def test_worlds_in_which_a_claim_is_wrong(number, points):
-    assert verdicts(points())[number] == FAILS
+def test_worlds_in_which_a_claim_is_wrong(number, points, verdict):
+    assert verdicts(points())[number] == verdict
 
 
-@pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.parametrize("number", [one.number for one in SENTENCES if one.number not in FACTS])
 def test_large_errors_decide_nothing(number):
-    points = [point for make in GOOD for point in make(error=50.0, deviation_error=50.0)]
+    points = [point for make in GOOD for point in make(error=1e6, deviation_error=50.0)]
+    # quartiles, and so the error of a median, are far apart
+    points = [replace(one, quantiles=(0, 0, 0, 0.0, 50.0, 900.0, 0, 0, 0)) for one in points]
     assert verdicts(points)[number] == OPEN
 
 
 def test_a_few_runs_decide_nothing():
     points = [replace(point, runs=99) for make in GOOD for point in make()]
-    assert verdicts(points) == dict.fromkeys(range(1, 11), OPEN)
+    expected = dict.fromkeys((one.number for one in SENTENCES), OPEN)
+    assert verdicts(points) == expected | {7: TRUE}  # work hardly varies between runs
 
 
-def test_the_worst_of_many_needs_a_wider_margin():
-    """Of numbers that are all at the threshold, one in a hundred tests says that some is beyond.
+def test_the_worst_of_many_is_not_biased():
+    """OCUCB has 1.2 times Gittins' regret everywhere in exp1 and exp2, and errors of 5%.
 
-    Two standard errors for each of a hundred would say so in nine tests of ten. Binomial(400,
-    0.023) exceeds 25 with probability below 1e-5.
+    The largest of the noisy ratios is about 1.35. Measured again, the largest of three has an error
+    of 1.3% and is too large by one such error on average; the mean of 30 worlds is off by 0.3%, so
+    the test fails by chance in fewer than one of 10^6 seeds.
     """
     import numpy as np
 
     rng = np.random.default_rng(1)
-    wrong = 0
-    for draws in rng.normal(1.0, 0.1, (400, 100)):
-        criterion = claims.Criterion("", tuple(Estimate(x, 0.1) for x in draws), 1.0, True)
-        wrong += criterion.verdict == FAILS
-        assert criterion.verdict != HOLDS
-    assert wrong <= 25
+    naive, found = [], []
+    for _ in range(30):
+        exact = comparison(ocucb=6.0, gittins=5.0, moss=9.0)
+        noisy = [
+            replace(one, mean=one.mean * (1 + 0.05 * z), stderr=0.05 * one.mean)
+            for one, z in zip(exact, rng.standard_normal(len(exact)), strict=True)
+        ]
+        truth = {(one.panel, one.line, one.x): one for one in exact}
+        again = [
+            replace(truth[place], mean=truth[place].mean * (1 + 0.0075 * z), stderr=0.0075 * 5)
+            for place in places_to_measure_again(noisy)
+            for z in rng.standard_normal(1)
+        ]
+        curves = claims.Curves(noisy, again)
+        naive.append(max(x for panel in ("exp1", "exp2") for x in curves.factors(panel, "OCUCB")))
+        found.append(curves.extreme(claims.COMPARISON, "OCUCB").value)
+    assert np.mean(naive) > 1.24
+    assert 1.2 < np.mean(found) < 1.225
 
 
 def test_errors_of_deviations_allow_for_what_is_rare():
@@ -600,10 +742,11 @@ def test_the_page_in_a_browser(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["ocucb.paper.reproduction"], "panels", thinned)
     reproduce([], tmp_path, runs=2, progress=False)
     page = tmp_path / "index.html"
-    for _ in read_on_desk_and_phone(browser, page, len(FIGURES)):
-        assert len(browser.find_elements("css selector", ".claims tbody tr")) == 10
+    # a small picture for each sentence
+    for _ in read_on_desk_and_phone(browser, page, len(FIGURES) + len(SENTENCES)):
+        assert len(browser.find_elements("css selector", ".claims tbody tr")) == len(SENTENCES)
         text = browser.find_element("tag name", "body").text
         for name in panels():
             assert f"ocucb reproduce {name} --runs 2 --seed 1" in text
     printed = base64.b64decode(browser.print_page())
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 14
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 24

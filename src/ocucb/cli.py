@@ -633,7 +633,7 @@ def reproduce(
             say=lambda text: print(text, file=sys.stderr),
         )
     lines = [
-        f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.sentence}" for one in done.findings
+        f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.quote}" for one in done.findings
     ]
     _deliver("\n".join([*lines, done.full, str(done.files[-1])]), failures=done.failures)
 

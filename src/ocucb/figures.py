@@ -30,7 +30,7 @@ RED: Style = ("#e41a1c", "solid")
 BLUE: Style = ("#377eb8", (0, (6, 2, 1, 2, 1, 2)))
 GREEN: Style = ("#4daf4a", (0, (1, 1.2)))
 PURPLE: Style = ("#984ea3", (0, (4, 1.5, 1, 1.5)))
-ORANGE: Style = ("#ff7f00", (0, (8, 2)))
+BROWN: Style = ("#bf8040", (0, (4, 1.5, 1, 1.5)))
 GREY = "#555555"  # for what is not a policy
 
 POLICY_STYLES = {
@@ -39,7 +39,7 @@ POLICY_STYLES = {
     "aocucb": BLUE,
     "moss": GREEN,
     "thompson": PURPLE,
-    "gittins": ORANGE,
+    "gittins": BROWN,
 }
 _SPARE_COLORS = ("#a65628", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2")
 MOST_PANELS = 12
@@ -117,18 +117,18 @@ def draw_estimates(
     axes: Axes,
     x: Sequence[float],
     estimates: Sequence[float],
-    stderr: Sequence[float],
+    stderr: Sequence[float] | None,
     style: Style,
     *,
     label: str | None = None,
     linewidth: float = 1.4,
 ) -> None:
-    """Draw a line through estimates, with error bars of two standard errors."""
+    """Draw a line through estimates, with error bars of two standard errors, if any."""
     color, dashes = style
     axes.errorbar(
         x,
         estimates,
-        yerr=2.0 * np.nan_to_num(stderr),
+        yerr=None if stderr is None else 2.0 * np.nan_to_num(stderr),
         color=color,
         linestyle=dashes,
         linewidth=linewidth,

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..figures import BLACK, BLUE, GREEN, RED, Style, draw_estimates, empty_panels, policy_styles
+from ..figures import (
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    PURPLE,
+    RED,
+    Style,
+    draw_estimates,
+    empty_panels,
+    policy_styles,
+)
 from ..results import QUANTILES
+from .claims import Evidence
 from .measure import Point
 from .panels import FIGURES, TEASER, Panel
 
-_ALPHA_STYLES = (BLACK, BLUE, RED, GREEN)  # the paper's, for α = 1, 2, 3, 6
-_PROBLEM_STYLES = (RED, BLUE, GREEN)
+_ALPHA_STYLES = (BLACK, RED, BLUE, GREEN)  # the paper's, for α = 1, 2, 3, 6
+_PROBLEM_STYLES = (RED, BLUE, GREEN, PURPLE)
+_NAMED_STYLES = {
+    "UCB": BLACK,
+    "OCUCB": RED,
+    "AOCUCB": BLUE,
+    "MOSS": GREEN,
+    "Thompson sampling": PURPLE,
+    "Gittins": BROWN,
+    "α = 1": BLACK,
+    "α = 2": RED,
+    "α = 3": BLUE,
+    "α = 6": GREEN,
+}
+_SEEN = 0.015  # of the axis: error bars that are shorter are omitted, as in the paper
 
 
 def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure:
@@ -21,6 +48,8 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
     mine = [panels[panel] for panel in FIGURES[name][1] if panel in panels]
     if name in ("fig-psi", "fig-alpha"):
         return _spread_figure(mine[0], points)
+    if name in ("fig-constants", "fig-improved", "fig-work"):
+        return _plain_figure(mine[0], points)
     if name == "fig-tails":
         return _tail_figure(mine[0], points)
     figure, axes = empty_panels(len(mine), size=(5.2, 3.6) if len(mine) > 1 else (6.0, 4.0))
@@ -32,29 +61,60 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
     # where the paper has it, and there is room
     where = axes[-1] if name == "fig4" else axes[0]
     corner = "upper left" if name in ("fig3", "fig4") else "best"
-    where.legend(frameon=False, fontsize=8, loc=corner)
+    where.legend(fancybox=False, edgecolor="black", framealpha=1.0, fontsize=8, loc=corner)
     return figure  # type: ignore[no-any-return]
 
 
 def _draw_panel(
     axes: Axes, panel: Panel, points: Sequence[Point], kept: Sequence[str] | None
 ) -> None:
-    axes.set_title(f"{panel.title}, {_runs(points)}", fontsize=9)
+    """Draw a panel as the paper does: a box, few ticks, its limits, no bar that is hard to see."""
+    axes.spines[["top", "right"]].set_visible(True)
+    axes.tick_params(direction="in", top=True, right=True)
+    axes.set_ylabel("Expected regret")
+    _title(axes, panel, points)
     axes.set_xlabel(panel.xlabel)
     by_alpha = panel.name in FIGURES["fig1"][1]
+    ours = {line.label for line in panel.lines if line.ours}
+    drawn = []
     for label, style in _styles(points, by_alpha).items():
-        if kept is None or label in kept:
-            mine = [one for one in points if one.line == label]
-            draw_estimates(
-                axes,
-                [one.x for one in mine],
-                [one.mean for one in mine],
-                [one.stderr for one in mine],
-                style,
-                label=_alpha_label(label) if by_alpha else label,
-            )
+        if kept is not None and label not in kept:
+            continue
+        mine = [one for one in points if one.line == label]
+        bars = [one.stderr if 2.0 * one.stderr > _SEEN * panel.top else 0.0 for one in mine]
+        name = _alpha_label(label) if by_alpha else label
+        draw_estimates(
+            axes,
+            [one.x for one in mine],
+            [one.mean for one in mine],
+            bars if any(bars) else None,
+            style,
+            label=f"{name} (ours)" if label in ours else name,
+            linewidth=0.9 if label in ours else 1.4,
+        )
+        if label not in ours:
+            drawn += [one.mean for one in mine]
+    if ours:
+        handles, labels = axes.get_legend_handles_labels()
+        chosen = [i for i, label in enumerate(labels) if label.endswith("(ours)")]
+        axes.legend(
+            [handles[i] for i in chosen],
+            [labels[i] for i in chosen],
+            frameon=False,
+            fontsize=8,
+            loc="lower right",
+        )
     axes.set_xlim(panel.left, panel.right)
-    axes.set_ylim(0, panel.top)
+    if panel.name != "exp10":
+        axes.set_xticks([panel.left, panel.right or panel.xs[-1]])
+        axes.xaxis.set_major_formatter("{x:g}" if panel.xs[-1] < 1000 else "{x:,.0f}")
+    low, high = min(drawn), panel.ceiling or max(drawn)
+    margin = 0.1 * (high - low)
+    axes.set_ylim(low - margin, panel.ceiling or high + margin)
+
+
+def _title(axes: Axes, panel: Panel, points: Sequence[Point]) -> None:
+    axes.set_title(panel.title.replace("$N$", _runs(points)), fontsize=9)
 
 
 def _styles(points: Sequence[Point], by_alpha: bool) -> dict[str, Style]:
@@ -70,13 +130,40 @@ def _alpha_label(line: str) -> str:
     return r"$\alpha = 3$" if line == "OCUCB" else rf"$\alpha = {line[-2]}$"
 
 
+def _plain_figure(panel: Panel, points: Sequence[Point]) -> Figure:
+    """Draw one of our own panels: all lines, and in that of constants one picture per policy."""
+    mine = [one for one in points if one.panel == panel.name]
+    parts = ("UCB, ", "MOSS, ") if panel.name == "constants" else ("",)
+    figure, axes = empty_panels(len(parts), size=(5.2, 3.6) if len(parts) > 1 else (6.0, 4.0))
+    for part, its_axes in zip(parts, axes, strict=True):
+        its_axes.set_title(part[:-2] or panel.title.replace("$N$", _runs(mine)), fontsize=9)
+        its_axes.set_xlabel(panel.xlabel)
+        labels = dict.fromkeys(one.line for one in mine if one.line.startswith(part))
+        for label, style in zip(labels, _PROBLEM_STYLES, strict=False):
+            line = [one for one in mine if one.line == label]
+            draw_estimates(
+                its_axes,
+                [one.x for one in line],
+                [one.mean for one in line],
+                [one.stderr for one in line],
+                style,
+                label=label.removeprefix(part),
+            )
+        its_axes.set_yscale("log")
+        if panel.work:
+            its_axes.set_xscale("log")
+            its_axes.set_ylabel("indices per round")
+        its_axes.legend(frameon=False, fontsize=8)
+    return figure  # type: ignore[no-any-return]
+
+
 def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw mean, standard deviation and upper quantiles against a parameter."""
     figure, axes = empty_panels(3, columns=3, size=(4.2, 3.6))
     mine = [one for one in points if one.panel == panel.name]
-    figure.suptitle(f"{panel.title}, {_runs(mine)}", fontsize=10)
+    figure.suptitle(panel.title.replace("$N$", _runs(mine)), fontsize=10)
     labels = dict.fromkeys(one.line for one in mine)
-    for label, style in zip(labels, _PROBLEM_STYLES, strict=True):
+    for label, style in zip(labels, _PROBLEM_STYLES, strict=False):
         line = [one for one in mine if one.line == label]
         xs = [one.x for one in line]
         errors = [one.stderr for one in line]
@@ -91,6 +178,7 @@ def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
         its_axes.set_title(title, fontsize=9)
         its_axes.set_ylabel("regret" if its_axes is axes[0] else "")
         its_axes.set_xlabel(panel.xlabel)
+        its_axes.set_xscale("log")
         its_axes.set_ylim(0)
     axes[0].set_ylim(0, panel.top)
     axes[0].legend(frameon=False, fontsize=8)
@@ -101,7 +189,7 @@ def _tail_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw the probability of exceeding a regret, with bands of two standard errors."""
     figure, (axes,) = empty_panels(1, size=(6.5, 4.3))
     mine = [one for one in points if one.panel == panel.name]
-    axes.set_title(f"{panel.title}, {_runs(mine)}", fontsize=9)
+    _title(axes, panel, mine)
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel("P(regret > $x$)")
     for label, (color, dashes) in _styles(mine, False).items():
@@ -117,6 +205,32 @@ def _tail_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     axes.set_xlim(panel.left, panel.right)
     axes.set_ylim(top=panel.top)
     axes.legend(frameon=False, fontsize=8)
+    return figure  # type: ignore[no-any-return]
+
+
+def draw_evidence(evidence: Evidence) -> Figure:
+    """Draw the small picture beside a sentence."""
+    figure, (axes,) = empty_panels(1, size=(3.1, 2.1))
+    spare = itertools.cycle(_PROBLEM_STYLES)
+    for one in evidence.series:
+        style = _NAMED_STYLES.get(one.label.removesuffix(" (ours)")) or next(spare)
+        if one.bars:
+            stderr = [bar / 2.0 for bar in one.bars]
+            draw_estimates(axes, one.xs, one.ys, stderr, style, label=one.label, linewidth=1.1)
+        else:
+            axes.plot(one.xs, one.ys, color=style[0], linestyle=style[1], linewidth=1.1,
+                      label=one.label)  # fmt: skip
+    if evidence.level is not None:
+        axes.axhline(evidence.level, color=GREY, linewidth=0.7)
+    axes.set_xscale("log" if evidence.logx else "linear")
+    # with a handful of runs there may be nothing that a logarithm can show
+    positive = any(y > 0.0 for one in evidence.series for y in one.ys)
+    axes.set_yscale("log" if evidence.logy and positive else "linear")
+    axes.set_xlabel(evidence.xlabel, fontsize=7)
+    axes.set_ylabel(evidence.ylabel, fontsize=7)
+    axes.tick_params(labelsize=6, which="both")
+    if len(evidence.series) > 1:
+        axes.legend(frameon=False, fontsize=6, loc="best")
     return figure  # type: ignore[no-any-return]
 
 

@@ -20,12 +20,15 @@ from ..reports.measure import measure as measure_all
 from ..results import QUANTILES
 from ..scheduler import Job, tilt
 from ..specification import Specification
+from .lazy import indices_per_round
 from .panels import Line, Panel
 
 _PILOTS = 8  # points per line at which a mixture is chosen
 _GROWTH = 8  # a round multiplies the runs of a point by at most this: early errors are rough
 _RESERVE = 1.05  # more runs than an error asks for, so that the next one is likely below the goal
 _MOST_RUNS = 1 << 21  # per point
+_AGAIN, _AGAIN_LARGE = 0.01, 0.02  # relative standard errors at places that are measured again
+_OTHER_SEED = 1_000_003  # is added to the seed there
 
 
 @dataclass(frozen=True)
@@ -137,9 +140,34 @@ def tasks_of(
     return [
         Task(panel, line, x, runs[panel.name], seed, precision)
         for panel in panels
+        if not panel.work
         for line in panel.lines
         for x in (panel.xs[:1] if panel.tail else panel.xs)
     ]
+
+
+def tasks_again(
+    every: dict[str, Panel],
+    places: Iterable[tuple[str, str, float]],
+    points: Sequence[Point],
+    seed: int,
+) -> list[Task]:
+    """Return tasks that measure some places again: other random numbers, and more precisely.
+
+    The standard error wanted is a share of the regret that was found there, rather than of an
+    axis. Where a number of plain runs was given, as many are played again.
+    """
+    found = {(one.panel, one.line, one.x): one for one in points}
+    tasks = []
+    for name, label, x in places:
+        point, panel = found[name, label, x], every[name]
+        line = replace(next(one for one in panel.lines if one.label == label), tolerance=1.0)
+        given = math.isnan(point.precision)
+        precise = replace(panel, top=point.mean)
+        runs = point.runs if given else panel.fewest_runs
+        goal = math.nan if given else _AGAIN_LARGE if name == "exp10" else _AGAIN
+        tasks.append(Task(precise, line, x, runs, seed + _OTHER_SEED, goal))
+    return tasks
 
 
 def with_mixtures(tasks: Sequence[Task], context: RunContext) -> list[Task]:
@@ -147,15 +175,16 @@ def with_mixtures(tasks: Sequence[Task], context: RunContext) -> list[Task]:
 
     A number of runs that is given means plain runs, as in the paper. Otherwise pilots decide, each
     for some neighbouring points: a mixture is unbiased for all of them, and good for what is alike.
-    Tails are drawn from a mixture that reaches all of them, rather than the best one for the mean.
+    Broad panels have a mixture that reaches every failure, rather than the best one for the mean.
     """
     chosen: dict[tuple[str, str, float], Mixture] = {}
 
     def mixture(task: Task) -> Mixture:
-        if task.panel.tail:
+        given = math.isnan(task.precision)
+        if task.panel.tail or (task.panel.broad and not given):
             _, problem, horizon = task.line.at(task.x)
             return first_mixture(problem, horizon)
-        if not task.panel.tilted or math.isnan(task.precision):
+        if given or not task.panel.tilted:
             return PLAIN
         pilot = replace(task, x=pilot_x(task.panel, task.x))
         place = (task.panel.name, task.line.label, pilot.x)
@@ -222,3 +251,39 @@ def _points(task: Task, job: Job) -> list[Point]:
         replace(point, x=x, mean=one.value, stderr=one.stderr, seconds=seconds)
         for x, one in zip(task.panel.xs, tail, strict=True)
     ]
+
+
+def work_points(panel: Panel, runs: int, seed: int) -> list[Point]:
+    """Return the indices per round that OCUCB computes, at every point of a panel of work."""
+    points = []
+    for i, line in enumerate(panel.lines):
+        for j, x in enumerate(panel.xs):
+            policy, problem, horizon = line.at(x)
+            streams = np.random.SeedSequence((seed, i, j)).spawn(runs)
+            counts = np.array(
+                [indices_per_round(problem, horizon, np.random.default_rng(s)) for s in streams]
+            )
+            spread = float(counts.std(ddof=1)) if runs > 1 else math.nan
+            points.append(
+                Point(
+                    panel=panel.name,
+                    line=line.label,
+                    x=x,
+                    policy=policy.name,
+                    problem=problem.name,
+                    engine="heap",
+                    horizon=horizon,
+                    runs=runs,
+                    sampling="plain",
+                    effective_runs=float(runs),
+                    mean_weight=1.0,
+                    precision=math.nan,
+                    mean=float(counts.mean()),
+                    stderr=spread / math.sqrt(runs),
+                    deviation=spread,
+                    deviation_error=math.nan,
+                    quantiles=(math.nan,) * len(QUANTILES),
+                    seconds=math.nan,
+                )
+            )
+    return points

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,9 +13,11 @@ from pathlib import Path
 from .._version import __version__
 from ..progress import duration
 from ..reports.page import Section, circumstances, document, facts_table, figure
-from .claims import COMPETITIVE, EXCELLENT, FAILS, HOLDS, MISSING, VISIBLE, WEAK, Criterion, Finding
+from ..reports.pictures import to_svg
+from .claims import DEPENDS, FALSE, HALF, MISSING, TRUE, Criterion, Finding
+from .drawing import draw_evidence
 from .measure import Point
-from .panels import FIGURES, PRECISION, Panel, moss_constant_of
+from .panels import FIGURES, PAPERS, PRECISION, Panel, moss_constant_of
 
 
 @dataclass(frozen=True)
@@ -47,40 +51,59 @@ def page(report: Report, folder: Path) -> str:
 
 def _claims(report: Report) -> str:
     rows = "".join(_claim(one, report.points) for one in report.findings)
-    return f"""<p>A statistic holds if it is on the right side of its threshold by two standard
-errors, and does not hold if it is on the wrong side by as much (by more where it is the worst of
-many). <em>Competitive</em> means at most {COMPETITIVE:g} times the regret of the best,
-<em>excellent</em> at most {EXCELLENT:g} times; <em>indistinguishable</em> curves are closer than
-{VISIBLE:.0%} of the axis, and a dependence is <em>very weak</em> if doubling the parameter changes
-the regret by less than {WEAK:.0%}. Curves are compared over stretches of neighbouring points.</p>
+    counts = Counter(one.verdict for one in report.findings)
+    order = (TRUE, HALF, FALSE, DEPENDS, *counts)
+    summary = ", ".join(f"{counts[v]} {v}" for v in dict.fromkeys(order) if counts[v])
+    summary = summary.replace(DEPENDS, DEPENDS.replace("depends", "depend"))
+    return f"""<p>Every sentence of the text about its experiments, in order: {summary}. A sentence
+is <em>true</em> or <em>false</em> if its numbers say so by two standard errors (± below), and
+<em>half true</em> if some of them do. Where it depends on a word, such as competitive, the answer
+is the value at which it turns from false to true. Where the worst of many places counts, curves
+only suggest the place; the number is from other runs, played there alone. Lines are those of the
+paper's TeX source.</p>
 <table class="claims">
-<thead><tr><th>Claim</th><th>Verdict</th><th>Measured (± two standard errors)</th></tr></thead>
+<thead><tr><th>Sentence</th><th>Answer</th><th>Evidence</th></tr></thead>
 <tbody>{rows}</tbody>
 </table>"""
 
 
+_KINDS = {TRUE: "yes", FALSE: "no", HALF: "half", DEPENDS: "word", MISSING: "missing"}
+
+
 def _claim(finding: Finding, points: Sequence[Point]) -> str:
-    claim = finding.claim
-    kind = {HOLDS: "yes", FAILS: "no", MISSING: "missing"}.get(finding.verdict, "open")
-    criteria = "".join(_criterion(one) for one in finding.criteria)
+    claim, answer = finding.claim, finding.answer
     option = _moss_option([one for one in points if one.panel in claim.panels])
     again = f"<code>ocucb reproduce {' '.join(claim.panels)}{option}</code>"
+    words, picture = "Its panels were not run.", ""
+    if answer is not None:
+        criteria = "".join(_criterion(one) for one in answer.criteria)
+        words = (
+            f"{escape(answer.words)}<details><summary>numbers</summary><ul>{criteria}</ul>"
+            "</details>"
+        )
+        image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
+        alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
+        picture = f'<img src="data:image/svg+xml;base64,{image.decode()}" alt="{escape(alt)}">'
     return (
-        f'<tr id="claim-{claim.number}"><td><b>{claim.number}.</b> {escape(claim.sentence)}'
-        f'<p class="again">{again}</p></td>'
-        f'<td><span class="{kind}">{finding.verdict}</span></td>'
-        f"<td>{f'<ul>{criteria}</ul>' if criteria else 'its panels were not run'}</td></tr>"
+        f'<tr id="claim-{claim.number}"><td><b>{claim.number}.</b> {escape(claim.quote)}'
+        f'<p class="again">{escape(claim.source)}<br>{again}</p></td>'
+        f'<td><span class="{_KINDS.get(finding.verdict, "open")}">{finding.verdict}</span>'
+        f"<p>{words}</p></td><td>{picture}</td></tr>"
     )
 
 
 def _criterion(criterion: Criterion) -> str:
-    worst = criterion.worst
-    mark = {HOLDS: "✓", FAILS: "✗"}.get(criterion.verdict, "?")
-    where = f" ({escape(worst.where)})" if len(criterion.estimates) > 1 else ""
-    side = "≤" if criterion.below else "≥"
+    estimate = criterion.estimate
+    where = f" ({escape(estimate.where)})" if estimate.where else ""
+    side = "below" if criterion.below else "above"
+    turns = f"true {side} {criterion.surely:g}"
+    if criterion.surely != criterion.never:
+        turns += (
+            f", false {'above' if criterion.below else 'below'} {criterion.never:g} for anybody"
+        )
     return (
-        f"<li>{mark} {escape(criterion.statistic)}{where}: <b>{worst.value:.3g}</b> "
-        f"± {2 * worst.error:.2g}, claimed {side} {criterion.threshold:g}</li>"
+        f"<li>{escape(criterion.statistic)}{where}: <b>{estimate}</b> ({turns}): "
+        f"{criterion.verdict}</li>"
     )
 
 
@@ -99,6 +122,11 @@ def _figure(name: str, report: Report, folder: Path) -> str:
 
 
 def _explained(name: str) -> str:
+    if name in PAPERS:
+        return (
+            "Drawn as in the paper; bars are two standard errors, and omitted where they are "
+            "shorter than 1.5% of the axis."
+        )
     if name != "fig-tails":
         return "Bars are two standard errors."
     return (
@@ -135,6 +163,8 @@ def _share(flags: Iterable[bool]) -> str:
 
 def _largest_error(panel: Panel, points: Sequence[Point]) -> str:
     """Say how large standard errors are as a share of the axis; of tails, how far they reach."""
+    if panel.work:
+        return "work is counted, not regret"
     if panel.tail:
         clear = (one.mean for one in points if one.mean > 2.0 * one.stderr)
         return f"probabilities down to {min(clear, default=1.0):.0e}"
@@ -191,13 +221,18 @@ here they are.</p>"""
 
 _STYLE = """
 .again { margin: .2rem 0 0; color: var(--soft); font-size: .85rem; }
-.claims td:first-child { width: 34%; }
+.claims td:first-child { width: 27%; }
+.claims td:nth-child(3) { width: 15.5rem; }
+.claims td:nth-child(3) img { width: 15rem; max-width: 100%; height: auto; }
+.claims p { margin: .3rem 0; }
+summary { color: var(--soft); font-size: .85rem; cursor: pointer; }
 .claims td:nth-child(2) span { white-space: nowrap; font-weight: 600; padding: .1rem .5rem;
   border-radius: .7rem; border: 1px solid; }
 .yes { color: #17692e; background: #e7f5ea; }
 .no { color: #a3161b; background: #fdecec; }
+.half, .word { color: #1b4b7a; background: #e8f0fa; }
 .open, .missing { color: #6b5200; background: #fdf6dd; }
-#teaser img, #fig3 img, #fig-tails img { max-width: 34rem; }
+#teaser img, #fig3 img, #fig-tails img, #fig-improved img, #fig-work img { max-width: 34rem; }
 @media (max-width: 40rem) {
   .claims thead { display: none; }
   .claims tr, .claims td { display: block; border: 0; width: auto !important; }

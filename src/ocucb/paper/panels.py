@@ -2,17 +2,29 @@
 
 Grids and numbers of runs are those of Lattimore (2015), appendix "Experiments", and of its author's
 own programs where the text is silent. In the second half of the sensitivity figure, the text gives
-the gap as 3/10 and the titles as 2/10; the titles are right. Two panels, "psi" and "alpha", are our
-own: the paper discusses what they show but omits the data. So is "tails".
+the gap as 3/10 and the titles as 2/10; the titles are right. Six panels are our own: "psi",
+"alpha", "constants", "improved" and "work" show what the paper's text discusses without data, and
+"tails" how likely a large regret is. So are two curves: Gittins in "exp8" and "exp9".
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..policies import AOCUCB, MOSS, OCUCB, UCB, Gittins, Policy, ThompsonSampling, parse_policy
+from ..policies import (
+    AOCUCB,
+    MOSS,
+    OCUCB,
+    UCB,
+    Gittins,
+    ImprovedUCB,
+    Policy,
+    ThompsonSampling,
+    UniformRandom,
+    parse_policy,
+)
 from ..problems import Problem, gap, moss_failure, uniform_arms
 from ..results import bin_edges
 
@@ -28,11 +40,14 @@ class Line:
         The policy, problem and horizon at each x.
     tolerance : float
         How many times the standard error of other lines its points may have by default.
+    ours : bool
+        Whether the paper's panel lacks it.
     """
 
     label: str
     at: Callable[[float], tuple[Policy, Problem, int]]
     tolerance: float = 1.0
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,15 +69,22 @@ class Panel:
         Runs per point from which an error bar is believed; more are added where it is too long.
         Blocks of runs end there, so that none is played again.
     top : float
-        The upper end of the vertical axis.
+        The height of the vertical axis.
     left, right : float or None
         Limits of the horizontal axis.
+    ceiling : float or None
+        The upper end of the vertical axis where the paper sets one.
     ours : bool
         Whether the panel is our own, and not in the paper.
     tilted : bool
         Whether runs are drawn by importance sampling where a pilot finds that this pays.
+    broad : bool
+        Whether all runs are drawn from a mixture that reaches failures of every kind, rather than
+        the best one for the mean: for standard deviations and tails.
     tail : bool
         Whether x is a regret and the probability of exceeding it is shown.
+    work : bool
+        Whether indices computed per round are shown instead of regret.
     """
 
     name: str
@@ -75,9 +97,12 @@ class Panel:
     top: float
     left: float = 0.0
     right: float | None = None
+    ceiling: float | None = None
     ours: bool = False
     tilted: bool = True
+    broad: bool = False
     tail: bool = False
+    work: bool = False
 
 
 InstanceAt = Callable[[float], tuple[Problem, int]]
@@ -96,17 +121,15 @@ def _same_problem(
     return tuple(line(policy) for policy in policies)
 
 
-def _same_policy(make: Callable[[float], Policy]) -> tuple[Line, ...]:
-    """Return a line for each of three problems; x is a parameter of the policy."""
+def _same_policy(
+    make: Callable[[float], Policy], problems: Iterable[tuple[str, Problem]], prefix: str = ""
+) -> tuple[Line, ...]:
+    """Return a line for each problem; x is a parameter of the policy."""
 
     def line(label: str, problem: Problem) -> Line:
-        return Line(label, lambda x: (make(x), problem, 10_000))
+        return Line(f"{prefix}{label}", lambda x: (make(x), problem, 10_000))
 
-    return (
-        line("K = 2, Δ = 0.3", gap(2, 0.3)),
-        line("K = 10, Δ = 0.3", gap(10, 0.3)),
-        line("K = 10, uniform arms", uniform_arms(10)),
-    )
+    return tuple(line(label, problem) for label, problem in problems)
 
 
 def _ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
@@ -130,6 +153,12 @@ _FEWEST = 256  # runs per point: with mixtures that pilots chose, their error ba
 _RIVALS = (UCB(), OCUCB(), AOCUCB(), MOSS(), ThompsonSampling())
 _ALPHAS = tuple(_ocucb(alpha) for alpha in (1, 2, 3, 6))
 _HORIZONS = (*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, 100_001, 10_000))
+_PROBLEMS = (
+    ("K = 2, Δ = 0.3", gap(2, 0.3)),
+    ("K = 10, Δ = 0.3", gap(10, 0.3)),
+    ("K = 10, uniform arms", uniform_arms(10)),
+)
+_HARD = ("K = 2, Δ = 0.05", gap(2, 0.05))
 _ARMS = (5, 10, 50, 100, 150, 200, 400, 600, 800, 1000, 1500, 2000, 2500)
 
 
@@ -138,7 +167,7 @@ def _by_gap(
 ) -> Panel:
     return Panel(
         name,
-        f"$n = 10^4$, $K = {K}$, $\\Delta$ varies",
+        f"$n = 10^4$ and $K = {K}$ and $N$ and $\\Delta$ varies",
         r"$\Delta$",
         _multiples(0.01, last),
         _same_problem(policies, lambda x: (gap(K, x), 10_000)),
@@ -152,7 +181,7 @@ def _by_gap(
 def _sensitivity_by_horizon(name: str, K: int, full_runs: int, top: float) -> Panel:
     return Panel(
         name,
-        f"$\\Delta = 2/10$, $K = {K}$, $n$ varies",
+        f"$\\Delta = 2/10$ and $K = {K}$ and $N$ and $n$ varies",
         "$n$",
         tuple(range(5000, 100_001, 5000)),
         _same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2))),
@@ -161,6 +190,7 @@ def _sensitivity_by_horizon(name: str, K: int, full_runs: int, top: float) -> Pa
         top,
         left=5000,
         right=100_000,
+        ceiling=top,
     )
 
 
@@ -173,13 +203,15 @@ def _by_horizon(
     top: float,
     fewest_runs: int = _FEWEST,
     tilted: bool = True,
+    ours: Iterable[Policy] = (),
 ) -> Panel:
+    more = (replace(line, ours=True) for line in _same_problem(ours, _horizon_varies(problem)))
     return Panel(
         name,
-        f"{title}, $K = {problem.arms}$, $n$ varies",
+        f"{title}$K = {problem.arms}$ and $N$ and $n$ varies",
         "$n$",
         _HORIZONS,
-        _same_problem(policies, _horizon_varies(problem)),
+        (*_same_problem(policies, _horizon_varies(problem)), *more),
         full_runs,
         fewest_runs,
         top,
@@ -197,7 +229,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
     """
     all_policies = (*_RIVALS, Gittins())
-    uniform = r"$\mu_i = -(i - 1) / K$"
+    third = r"$\Delta=3/10$ and "
     every = (
         _by_gap("exp1", 2, 1.0, all_policies, 120_000, 110.0),
         _by_gap("exp2", 10, 1.0, all_policies, 30_000, 650.0),
@@ -206,11 +238,11 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         _sensitivity_by_horizon("exp6", 2, 500_000, 150.0),
         _sensitivity_by_horizon("exp7", 10, 280_000, 800.0),
         # The paper omits Gittins in these two: their horizons were too long for it.
-        _by_horizon("exp8", r"$\Delta = 3/10$", gap(2, 0.3), all_policies, 2_000_000, 70.0),
-        _by_horizon("exp9", r"$\Delta = 3/10$", gap(10, 0.3), all_policies, 48_000, 650.0),
+        _by_horizon("exp8", third, gap(2, 0.3), _RIVALS, 2_000_000, 70.0, ours=[Gittins()]),
+        _by_horizon("exp9", third, gap(10, 0.3), _RIVALS, 48_000, 650.0, ours=[Gittins()]),
         Panel(
             "exp10",
-            "$n = K^3$, $K$ varies",
+            "$N$",
             "$K$",
             _ARMS,
             _same_problem(
@@ -224,34 +256,84 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             right=2550,
             tilted=False,  # failures are not rare, and a run takes up to a tenth of a second
         ),
-        _by_horizon("exp11", uniform, uniform_arms(10), _RIVALS, 43_000, 600.0),
+        _by_horizon("exp11", "", uniform_arms(10), _RIVALS, 43_000, 600.0),
         # With so many arms, none of which is bad, no run is far from the others.
-        _by_horizon("exp12", uniform, uniform_arms(100), _RIVALS, 7_200, 6500.0, 128, False),
+        _by_horizon("exp12", "", uniform_arms(100), _RIVALS, 7_200, 6500.0, 128, False),
         Panel(
             "psi",
-            r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies",
+            r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies, $N$",
             r"$\psi$",
-            (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
-            _same_policy(lambda x: _ocucb(psi=x)),
+            (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, 1024.0),
+            _same_policy(lambda x: _ocucb(psi=x), _PROBLEMS),
             100_000,
-            4096,
-            300.0,
+            8192,
+            500.0,
+            left=1.0,
             ours=True,
+            broad=True,
         ),
         Panel(
             "alpha",
-            r"OCUCB with $\psi = 2$, $n = 10^4$, $\alpha$ varies",
+            r"OCUCB with $\psi = 2$, $n = 10^4$, $\alpha$ varies, $N$",
             r"$\alpha$",
-            (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
-            _same_policy(lambda x: _ocucb(alpha=x)),
+            (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0),
+            _same_policy(lambda x: _ocucb(alpha=x), _PROBLEMS),
             100_000,
-            4096,
-            350.0,
+            8192,
+            550.0,
+            left=1.0,
+            ours=True,
+            broad=True,
+        ),
+        Panel(
+            "constants",
+            "UCB and MOSS, $n = 10^4$, the constant varies, $N$",
+            "constant",
+            (2.0, 2.5, 3.0, 4.0, 6.0, 8.0),
+            (
+                *_same_policy(lambda x: UCB(constant=x), (*_PROBLEMS, _HARD), "UCB, "),
+                *_same_policy(lambda x: MOSS(constant=x), (*_PROBLEMS, _HARD), "MOSS, "),
+            ),
+            100_000,
+            1024,
+            1200.0,
+            left=2.0,
             ours=True,
         ),
         Panel(
+            "improved",
+            r"$n = 10^4$, $K = 10$, $\Delta$ varies, $N$",
+            r"$\Delta$",
+            (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
+            _same_problem(
+                (UCB(), ImprovedUCB(), UniformRandom()),
+                lambda x: (gap(10, x), 10_000),
+            ),
+            10_000,
+            256,
+            9000.0,
+            ours=True,
+            tilted=False,
+        ),
+        Panel(
+            "work",
+            r"OCUCB, $\Delta = 3/10$, $n$ varies, $N$",
+            "$n$",
+            (1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0),
+            tuple(
+                Line(f"K = {K}", _same_problem([OCUCB()], _horizon_varies(gap(K, 0.3)))[0].at)
+                for K in (10, 100, 500)
+            ),
+            16,
+            4,
+            6.0,
+            left=1000.0,
+            ours=True,
+            work=True,
+        ),
+        Panel(
             "tails",
-            r"$n = 10^4$, $K = 2$, $\Delta = 3/10$",
+            r"$n = 10^4$, $K = 2$, $\Delta = 3/10$, $N$",
             "regret $x$",
             # every fourth edge of the histogram of regrets, of which 3000 is the largest
             tuple(float(x) for x in bin_edges(3000.0)[4:257:4][::-1]),
@@ -262,6 +344,7 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
             left=10.0,
             right=3000.0,
             ours=True,
+            broad=True,
             tail=True,
         ),
     )
@@ -293,8 +376,12 @@ FIGURES = {
         "Regret, its standard deviation and its tail against α (our own figure)",
         ("alpha",),
     ),
+    "fig-constants": ("The constants of UCB and MOSS (our own figure)", ("constants",)),
+    "fig-improved": ("Improved UCB (our own figure)", ("improved",)),
+    "fig-work": ("Indices that OCUCB computes per round (our own figure)", ("work",)),
     "fig-tails": ("How likely a large regret is (our own figure)", ("tails",)),
 }
+PAPERS = ("teaser", "fig1", "fig2", "fig3", "fig4")  # the others are ours
 TEASER = ("UCB", "OCUCB", "Thompson sampling")
 
 

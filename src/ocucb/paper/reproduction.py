@@ -22,10 +22,11 @@ from ..results import QUANTILES
 from ..simulation import to_workers
 from ..store import Store
 from . import drawing
-from .claims import Finding, judge
-from .measure import Point, measure, tasks_of, with_mixtures
+from .claims import Finding
+from .measure import Point, Task, measure, tasks_again, tasks_of, with_mixtures, work_points
 from .page import Report, page
 from .panels import FIGURES, PRECISION, Panel, moss_constant_of, panels, select
+from .sentences import judge, places_to_measure_again
 
 _FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N")
 _SAMPLING = ("sampling", "effective_runs", "mean_weight", "precision")
@@ -120,23 +121,34 @@ def reproduce(
     figures = [name for name, (_, parts) in FIGURES.items() if runs_of.keys() & set(parts)]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
-    check_writable(*(folder / name for name in (*data, *drawn, "claims.csv", "index.html")))
-    tasks = tasks_of(chosen, runs_of, seed, wanted)
+    others = ("again.csv", "claims.csv", "index.html")
+    check_writable(*(folder / name for name in (*data, *drawn, *others)))
     began = time.monotonic()
     with Store(folder / "results.db") as store, Display(progress) as display:
-        with Interrupts() as interrupts:
-            context = RunContext(threads, executor, store, display, interrupts)
-            points = measure(with_mixtures(tasks, context), context, say)
-        display.say("drawing")
-        spent = time.monotonic() - began
+
+        def measured(tasks: list[Task]) -> list[Point]:
+            with Interrupts() as interrupts:
+                context = RunContext(threads, executor, store, display, interrupts)
+                return measure(with_mixtures(tasks, context), context, say)
+
+        points = measured(tasks_of(chosen, runs_of, seed, wanted))
+        for panel in chosen:
+            if panel.work:
+                points += work_points(panel, min(runs_of[panel.name], panel.full_runs), seed)
         failures: list[str] = []
         files = [_write_points(folder, panel.name, points, seed, failures) for panel in chosen]
         # Panels measured by an earlier call stay on the page.
         for name in every:
             if name not in runs_of:
                 points += _earlier(folder, name, seed)
+        # Which may be with another constant of MOSS.
+        known = panels(moss_constant_of(one.policy for one in points if one.panel == "exp10"))
+        again = measured(tasks_again(known, places_to_measure_again(points), points, seed))
+        files.append(_write_again(folder, again, seed, failures))
+        display.say("drawing")
+        spent = time.monotonic() - began
         files += _write_figures(folder, every, points, failures)
-        findings = judge(points)
+        findings = judge(points, again)
         files.append(_write_findings(folder, findings, failures))
         full = _full_time(every, points, threads)
         report = Report(points, findings, every, seed, threads, spent, full)
@@ -193,13 +205,24 @@ def _write_points(
     with noting(failures, path), replacing(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
-        for one in points:
-            if one.panel == name:
-                what = (one.x, one.line, one.policy, one.problem, one.horizon, one.engine)
-                how = (one.runs, one.sampling, one.effective_runs, one.mean_weight, one.precision)
-                found = (one.mean, one.stderr, one.deviation, one.deviation_error)
-                writer.writerow((*what, *how, *found, *one.quantiles, seed))
+        writer.writerows(_row(one, seed) for one in points if one.panel == name)
     return path
+
+
+def _write_again(folder: Path, again: Sequence[Point], seed: int, failures: list[str]) -> Path:
+    path = folder / "again.csv"
+    with noting(failures, path), replacing(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("panel", *_COLUMNS))
+        writer.writerows((one.panel, *_row(one, seed)) for one in again)
+    return path
+
+
+def _row(one: Point, seed: int) -> tuple[object, ...]:
+    what = (one.x, one.line, one.policy, one.problem, one.horizon, one.engine)
+    how = (one.runs, one.sampling, one.effective_runs, one.mean_weight, one.precision)
+    found = (one.mean, one.stderr, one.deviation, one.deviation_error)
+    return (*what, *how, *found, *one.quantiles, seed)
 
 
 def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
@@ -217,37 +240,42 @@ def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
 
 
 def read_points(path: Path, name: str, seed: int) -> list[Point]:
-    """Return the points of a panel's file; none if it is damaged or has another seed."""
+    """Return the points of a panel's file; none if it is damaged or has another seed.
+
+    In ``again.csv``, whose points belong to several panels, each row states its own; `name` is "".
+    """
+    columns = _COLUMNS if name else ("panel", *_COLUMNS)
     try:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
-        if tuple(rows[0]) != _COLUMNS or any(row[-1] != str(seed) for row in rows[1:]):
+        if tuple(rows[0]) != columns or any(row[-1] != str(seed) for row in rows[1:]):
             return []
-        return [
-            Point(
-                panel=name,
-                line=row[1],
-                x=float(row[0]),
-                policy=row[2],
-                problem=row[3],
-                engine=row[5],
-                horizon=int(row[4]),
-                runs=int(row[6]),
-                sampling=row[7],
-                effective_runs=float(row[8]),
-                mean_weight=float(row[9]),
-                precision=float(row[10]),
-                mean=float(row[11]),
-                stderr=float(row[12]),
-                deviation=float(row[13]),
-                deviation_error=float(row[14]),
-                quantiles=tuple(map(float, row[15:-1])),
-                seconds=float("nan"),
-            )
-            for row in rows[1:]
-        ]
+        return [_point(name, row) if name else _point(row[0], row[1:]) for row in rows[1:]]
     except (OSError, ValueError, IndexError):
         return []
+
+
+def _point(name: str, row: Sequence[str]) -> Point:
+    return Point(
+        panel=name,
+        line=row[1],
+        x=float(row[0]),
+        policy=row[2],
+        problem=row[3],
+        engine=row[5],
+        horizon=int(row[4]),
+        runs=int(row[6]),
+        sampling=row[7],
+        effective_runs=float(row[8]),
+        mean_weight=float(row[9]),
+        precision=float(row[10]),
+        mean=float(row[11]),
+        stderr=float(row[12]),
+        deviation=float(row[13]),
+        deviation_error=float(row[14]),
+        quantiles=tuple(map(float, row[15:-1])),
+        seconds=float("nan"),
+    )
 
 
 def _write_figures(
@@ -266,15 +294,17 @@ def _write_findings(folder: Path, findings: Sequence[Finding], failures: list[st
     path = folder / "claims.csv"
     with noting(failures, path), replacing(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        head = ("claim", "sentence", "verdict", "statistic", "where", "value", "stderr")
-        writer.writerow((*head, "side", "threshold", "verdict_of_statistic"))
+        head = ("claim", "quote", "source", "verdict", "answer", "statistic", "where", "value")
+        writer.writerow((*head, "stderr", "side", "surely", "never", "verdict_of_statistic"))
         for one in findings:
-            claim = (one.claim.number, one.claim.sentence, one.verdict)
+            words = one.answer.words if one.answer else ""
+            claim = (one.claim.number, one.claim.quote, one.claim.source, one.verdict, words)
             for criterion in one.criteria:
-                worst = criterion.worst
+                estimate = criterion.estimate
                 side = "below" if criterion.below else "above"
-                found = (criterion.statistic, worst.where, worst.value, worst.error)
-                writer.writerow((*claim, *found, side, criterion.threshold, criterion.verdict))
+                found = (criterion.statistic, estimate.where, estimate.value, estimate.error)
+                limits = (side, criterion.surely, criterion.never, criterion.verdict)
+                writer.writerow((*claim, *found, *limits))
             if not one.criteria:
-                writer.writerow((*claim, *[""] * 7))
+                writer.writerow((*claim, *[""] * 8))
     return path

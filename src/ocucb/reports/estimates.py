@@ -26,6 +26,26 @@ class Estimate:
         spread = math.hypot(self.error / self.value, other.error / other.value)
         return Estimate(ratio, ratio * spread, self.where)
 
+    def times(self, factor: float) -> Estimate:
+        """Return a multiple of it."""
+        return Estimate(self.value * factor, self.error * abs(factor), self.where)
+
+    def log(self, per: float = 1.0) -> Estimate:
+        """Return its logarithm divided by `per`."""
+        if not self.value > 0.0:
+            return Estimate(math.nan, math.inf, self.where)
+        return Estimate(math.log(self.value) / per, self.error / self.value / per, self.where)
+
+    def __str__(self) -> str:
+        """Return the value ± two standard errors, with as many digits as these deserve."""
+        bar = 2.0 * self.error
+        if not (math.isfinite(self.value) and math.isfinite(bar)):
+            return "unknown"
+        if bar == 0.0:
+            return f"{self.value:g}"
+        digits = min(6, max(0, -math.floor(math.log10(bar * 1.0001))))
+        return f"{self.value:,.{digits}f} ± {bar:,.{digits}f}"
+
 
 def geometric_mean(estimates: Sequence[Estimate]) -> Estimate:
     """Return the geometric mean of independent positive estimates.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import matplotlib
@@ -23,3 +24,11 @@ def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[
             with noting(failures, path), replacing(path, "wb") as file:
                 figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])
     return paths
+
+
+def to_svg(figure: Figure, salt: str) -> bytes:
+    """Return a figure as SVG, the same picture always as the same bytes."""
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()

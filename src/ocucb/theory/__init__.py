@@ -6,6 +6,7 @@
 `_lower`               lower bounds, and the families of problems they cover
 `_constants`           c_γ, c_1 … c_11, C_1(α, ψ), C_2(α, ψ), checked and minimised
 `_proof`               δ_T, u_Δ, δ_Δ, k*, δ̃_Δ and β of the proof of theorem 1
+`_lemmas`              every lemma's promise beside what simulated runs show
 `_counterexample`      section 2.1: where the conjectured bound fails
 `_tail`                how likely large regret is: the tail's exponent, and an estimate of it
 `_report`              all bounds for one problem, with measured regret beside them
@@ -19,12 +20,16 @@
 
 from ._constants import Constants, Constraint, best_constants, c_gamma, constants
 from ._counterexample import conjectured, counterexample, necessary, plot_counterexample
+from ._lemmas import LemmaCheck, LemmaReport, check_lemmas, failure_events
 from ._lower import (
+    balanced_constant,
     balanced_family,
     balanced_lower_bound,
     lai_robbins,
     minimax_lower_bound,
     promise_lower_bound,
+    thompson_worst_case_shape,
+    ucb_worst_case_shape,
     unbalanced_family,
     unbalanced_lower_shape,
 )
@@ -36,13 +41,16 @@ from ._upper import (
     aocucb_minimax_shape,
     aocucb_shape,
     improved_ucb_bound,
+    improved_ucb_minimax_bound,
     moss_bound,
+    moss_problem_shape,
     moss_shape,
     ocucb_bound,
     ocucb_minimax_bound,
     ocucb_minimax_shape,
     ocucb_shape,
     ucb_bound,
+    ucb_minimax_bound,
     ucb_shape,
 )
 
@@ -51,25 +59,32 @@ __all__ = [
     "Bound",
     "Constants",
     "Constraint",
+    "LemmaCheck",
+    "LemmaReport",
     "Proof",
     "Report",
     "aocucb_minimax_shape",
     "aocucb_shape",
+    "balanced_constant",
     "balanced_family",
     "balanced_lower_bound",
     "best_constants",
     "c_gamma",
+    "check_lemmas",
     "complexities",
     "complexity",
     "conjectured",
     "constants",
     "counterexample",
+    "failure_events",
     "gaps",
     "improved_ucb_bound",
+    "improved_ucb_minimax_bound",
     "lai_robbins",
     "log_plus",
     "minimax_lower_bound",
     "moss_bound",
+    "moss_problem_shape",
     "moss_shape",
     "necessary",
     "ocucb_bound",
@@ -82,8 +97,11 @@ __all__ = [
     "report",
     "tail_estimate",
     "tail_exponent",
+    "thompson_worst_case_shape",
     "ucb_bound",
+    "ucb_minimax_bound",
     "ucb_shape",
+    "ucb_worst_case_shape",
     "unbalanced_family",
     "unbalanced_lower_shape",
 ]

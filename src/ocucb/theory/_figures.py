@@ -10,8 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from .._types import Floats
-from ..figures import GREY, POLICY_STYLES, draw_estimates, empty_panels, policy_styles
+from .._types import Counts, Floats
+from ..figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    POLICY_STYLES,
+    RED,
+    draw_estimates,
+    empty_panels,
+    policy_styles,
+)
 from ..problems import Problem
 from ..results import PolicyResult, SimulationResult
 from ._quantities import Bound
@@ -125,6 +134,56 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def lemmas_at_work(
+    checks: Sequence[tuple[str, str, float, float]],
+    t: Counts,
+    walk: Floats,
+    boundaries: Mapping[float, Floats],
+) -> Figure:
+    """Draw the best arm's walk within its boundary, and lemmas: what is promised, what is found.
+
+    Parameters
+    ----------
+    checks : list of tuple
+        A lemma's name, "probability", "algebra" or "constant", what is promised, what is found.
+    t, walk : array
+        The mean noise of the best arm after t pulls.
+    boundaries : dict
+        The boundary at t, for some β.
+    """
+    figure, (left, sides) = empty_panels(2, size=(6.2, 4.6))
+    for (beta, edge), dashes in zip(boundaries.items(), ("solid", _LONG_DASHES), strict=True):
+        for sign, label in ((1, rf"$\beta = {beta:g}$"), (-1, None)):
+            left.plot(t, sign * edge, color=GREY, linestyle=dashes, linewidth=1.2, label=label)
+    left.plot(t, walk, color=RED[0], linewidth=1.2, label="mean noise of the best arm")
+    left.set_xscale("log")
+    left.set_xlim(1, t[-1])
+    left.set_xlabel("pulls $t$")
+    left.set_ylabel("")
+    left.set_title("lemma 6: the boundary", fontsize=10)
+    left.legend(frameon=False, fontsize=8)
+    kinds = {
+        "probability": (RED[0], "probability of failure"),
+        "algebra": (BLUE[0], "side of an inequality"),
+        "constant": (GREEN[0], "constant of the proof"),
+    }
+    least = 1e-17  # what is smaller is drawn as an arrow
+    for y, (_, kind, promised, found) in enumerate(reversed(checks)):
+        color, shown = kinds[kind][0], max(found, least)
+        sides.plot([shown, promised], [y, y], color=color, linewidth=1.0)
+        sides.plot([shown], [y], "o" if found > least else "<", color=color, markersize=5)
+        sides.plot([promised], [y], "|", color=color, markersize=10, markeredgewidth=2)
+    for color, title in kinds.values():
+        sides.plot([], [], "o-", color=color, label=title)
+    sides.set_yticks(range(len(checks)), [name for name, *_ in reversed(checks)], fontsize=8)
+    sides.set_ylabel("")
+    sides.set_xscale("log")
+    sides.set_xlim(least, 1e14)
+    sides.set_title("found (dot) and promised (bar); far apart is generous", fontsize=10)
+    sides.legend(frameon=False, fontsize=8, loc="upper left")
+    return figure  # type: ignore[no-any-return]
 
 
 def _draw_measured(axes: Axes, found: Sequence[tuple[int, PolicyResult, float]]) -> None:

@@ -37,18 +37,39 @@ def balanced_family(K: int, gap: float) -> Floats:
     return rows
 
 
-def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return theorem 19: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
+def balanced_constant(ratio: float) -> float:
+    """Return the constant c of theorem 19 for n/H = `ratio`: the r with 8 r log x = x^(1-2r).
 
-    The paper has c = 1/4. Its proof omits the factor 1/2 of Tsybakov's lemma 2.6; with that
-    factor c = 1/8, and 1/4 for n >= 75 H (docs/theory.md).
+    Let x = n/H, and let r (K-1)/Δ log x be the regret on μ^1. Some arm i > 1 then has
+    E_1[T_i] <= r/Δ² log x, so P_1(T_i >= n/2) + P_i(T_i < n/2) >= x^(-2r)/2 (Tsybakov, lemma 2.6),
+    and either event costs nΔ/2: the regrets on μ^1 and μ^i add up to nΔ/4 x^(-2r), which is
+    x^(1-2r)/(4 log x) in the same unit. The larger of the two is smallest if both are r.
 
     Examples
     --------
-    >>> round(balanced_lower_bound(2, 0.5, 4000).value, 4)  # 1/4 * 2 * log(1000)
-    3.4539
-    >>> round(balanced_lower_bound(2, 0.5, 40).value, 4)  # 1/8 * 2 * log(10)
-    0.5756
+    >>> round(balanced_constant(1000.0), 3), round(balanced_constant(5.3), 3)
+    (0.297, 0.202)
+    """
+    from scipy.optimize import brentq
+
+    if not ratio >= math.e:
+        raise ValueError(f"n/H must be at least e, got {ratio:g}.")
+    log = math.log(ratio)
+    # in logarithms, for n/H up to the largest number
+    return float(brentq(lambda r: math.log(8 * r * log) - (1 - 2 * r) * log, 1e-9, 0.5))
+
+
+def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return theorem 19: in one problem of `balanced_family`, regret >= c (K-1)/Δ log(n/H).
+
+    The paper has c = 1/4. Its proof omits the factor 1/2 of Tsybakov's lemma 2.6; with that factor,
+    and the best case distinction, c is `balanced_constant`: at least 0.202, 1/4 from n = 75 H on,
+    and close to 1/2 for very large n/H.
+
+    Examples
+    --------
+    >>> round(balanced_lower_bound(2, 0.5, 4000).value, 4)  # 0.2974 * 2 * log(1000)
+    4.1084
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
     sigma = instance([0.0], n, sigma).sigma
@@ -59,15 +80,15 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
             f"the paper's theorem 19 needs H = (K-1) sigma²/gap² <= n/e, got H = {H:.4g} and n/e = "
             f"{n / math.e:.4g}; use a larger horizon or gap."
         )
-    constant = 1 / 4 if n / H >= 75 else 1 / 8
+    constant = balanced_constant(n / H)
     return Bound(
         "any policy",
         "lower",
         "bound",
         sigma * constant * (K - 1) / scaled * math.log(n / H),
         "one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
-        "H <= n/e; constant 1/8, and 1/4 for n >= 75 H",
-        f"{PAPER}, theorem 19, constant repaired",
+        f"H <= n/e; constant {constant:.3f} for this n/H",
+        f"{PAPER}, theorem 19, repaired and sharpened in docs/slips.md",
         rewards="gaussian",
     )
 
@@ -174,6 +195,54 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
     )
 
 
+def ucb_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the order of UCB's regret on the worst problem: at least sqrt(nK log n).
+
+    Examples
+    --------
+    >>> round(ucb_worst_case_shape([0.0, -0.5], 800).value, 3)
+    103.418
+    """
+    problem = instance(means, horizon, sigma)
+    n, K = problem.horizon, problem.arms
+    return Bound(
+        "ucb",
+        "lower",
+        "shape",
+        sigma * math.sqrt(n * K * math.log(n)),
+        "the worst problem with K arms",
+        "n → ∞",
+        f"{PAPER}, introduction",
+        rewards="gaussian",
+    )
+
+
+def thompson_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the order of Thompson sampling's regret on the worst problem: sqrt(nK log K).
+
+    With a Gaussian prior it is at least of this order, and at most as well.
+
+    Examples
+    --------
+    >>> round(thompson_worst_case_shape([0.0, -0.5], 800).value, 4)
+    33.3022
+    """
+    problem = instance(means, horizon, sigma)
+    n, K = problem.horizon, problem.arms
+    if K < 2:
+        raise ValueError("sqrt(nK log K) needs at least 2 arms, got 1.")
+    return Bound(
+        "thompson",
+        "lower",
+        "shape",
+        sigma * math.sqrt(n * K * math.log(K)),
+        "the worst problem with K arms",
+        "Gaussian prior",
+        "Agrawal and Goyal (2013), Further optimal regret bounds for Thompson sampling",
+        rewards="gaussian",
+    )
+
+
 def promise_lower_bound(
     promise: Callable[[Numbers, float, float], Bound],
     means: Numbers,
@@ -213,20 +282,21 @@ def promise_lower_bound(
     for width, i, arms in zip(*np.unique(problem.gaps, True, return_counts=True), strict=True):
         if width == 0:
             continue
-        best = 0.0
-        for epsilon in np.geomspace(0.05, 2.0, 16):
+
+        def pulls(epsilon: float, i: int = i, width: float = width) -> float:
             most = n * min(1.0, epsilon) * width / 4
             if most <= here.value:  # the logarithm is negative, whatever B_i is
-                continue
+                return 0.0
             raised = problem.means.copy()
             raised[i] = top + epsilon * width
             try:
                 both = here.value + promise(raised, horizon, sigma).value
             except ValueError:
-                continue
+                return 0.0
             log = math.log(most / both)
-            best = max(best, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
-        total += float(arms * width * best)
+            return max(0.0, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
+
+        total += float(arms * width * _largest(pulls))
     return Bound(
         here.policy,
         "lower",
@@ -237,3 +307,12 @@ def promise_lower_bound(
         f"{BOOK}, proof of theorem 16.4",
         rewards="gaussian",
     )
+
+
+def _largest(function: Callable[[float], float]) -> float:
+    """Return the largest value over ε from 0.05 to 2: on a grid, then on one around its best."""
+    grid = np.geomspace(0.05, 2.0, 12)
+    values = [function(float(x)) for x in grid]
+    best = int(np.argmax(values))
+    low, high = grid[max(0, best - 1)], grid[min(best + 1, grid.size - 1)]
+    return max(*values, *(function(float(x)) for x in np.linspace(low, high, 14)[1:-1]))

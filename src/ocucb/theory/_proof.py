@@ -17,7 +17,7 @@ import numpy as np
 
 from .._types import Floats
 from ..problems import Numbers
-from ._constants import Constants, c_gamma
+from ._constants import Constants, c_gamma, cap
 from ._quantities import Instance, in_range, instance, log_plus
 
 
@@ -26,7 +26,7 @@ class Proof:
     """The proof's quantities for one problem, in units of sigma, as `proof` returns them.
 
     The lemmas about them hold for any c_6 > 0, c_9 >= e², c_10 >= e/2 and γ > 1, whether or not
-    these belong to a complete set of constants.
+    these belong to a complete set of constants. `most` is the largest δ_T: 1/2 in the paper.
     """
 
     problem: Instance
@@ -34,6 +34,7 @@ class Proof:
     c6: float
     c9: float
     c10: float
+    most: float = 0.5
 
     @cached_property
     def u(self) -> Floats:
@@ -46,7 +47,7 @@ class Proof:
         return found
 
     def _delta(self, T: float, u: Floats) -> float:
-        return min(0.5, self.c6 / self.problem.horizon * float(np.minimum(u, T).sum()))
+        return min(self.most, self.c6 / self.problem.horizon * float(np.minimum(u, T).sum()))
 
     def _solve(self, gap: float, u: Floats) -> float:
         """Solve u_Δ = c_9/Δ² log(c_10 / δ at u_Δ)."""
@@ -55,7 +56,7 @@ class Proof:
         def right(x: float) -> float:
             return self.c9 / gap**2 * math.log(self.c10 / self._delta(x, u))
 
-        low = self.c9 / gap**2 * math.log(2 * self.c10)  # as δ <= 1/2
+        low = self.c9 / gap**2 * math.log(self.c10 / self.most)
         high = right(low)
         if high <= low * (1 + 1e-15):
             return low
@@ -81,11 +82,11 @@ class Proof:
     def delta_tilde(self, gap: float) -> float:
         """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6."""
         peeled = sum(self.delta(self.gamma ** (k + 1)) for k in range(self.k_star(gap)))
-        return c_gamma(self.gamma) * (self.delta_at(gap) + peeled)
+        return c_gamma(self.gamma, self.most) * (self.delta_at(gap) + peeled)
 
     def delta_tilde_bound(self, gap: float) -> float:
         """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1)."""
-        c5 = self.c6 * c_gamma(self.gamma) * (2 * self.gamma - 1) / (self.gamma - 1)
+        c5 = self.c6 * c_gamma(self.gamma, self.most) * (2 * self.gamma - 1) / (self.gamma - 1)
         at = self.u_at(gap)
         below = self.u[self.u < at]
         count = self.problem.arms - below.size
@@ -100,7 +101,7 @@ class Proof:
         """
         t = np.arange(1, means.shape[-1] + 1)
         sums = np.minimum.outer(t.astype(float), self.u).sum(axis=1)
-        delta = np.minimum(0.5, self.c6 / self.problem.horizon * sums)
+        delta = np.minimum(self.most, self.c6 / self.problem.horizon * sums)
         excess = np.maximum(0.0, np.abs(means) - math.sqrt(2) * self.gamma * gap)
         needed = excess**2 * t / (2 * self.gamma * np.log(1 / delta))
         beta: Floats = np.maximum(1.0, needed.max(axis=-1))
@@ -139,7 +140,7 @@ def proof(
     """
     problem = instance(means, horizon, sigma)
     if given is not None:
-        return Proof(problem, given.gamma, given.c6, given.c9, given.c10)
+        return Proof(problem, given.gamma, given.c6, given.c9, given.c10, cap(given.psi))
     finite = all(map(math.isfinite, (gamma, c6, c9, c10)))
     if not (finite and gamma > 1 and c6 > 0 and c9 >= math.e**2 and c10 >= math.e / 2):
         raise ValueError(

@@ -83,13 +83,22 @@ STATEMENTS = {
     "aocucb_minimax_shape": Statement("AOCUCB, worst case", _upper.aocucb_minimax_shape),
     "ucb_shape": Statement("UCB", _upper.ucb_shape),
     "ucb_bound": Statement("UCB, constant 8", _upper.ucb_bound),
+    "ucb_minimax_bound": Statement("UCB, constant 8, worst case", _upper.ucb_minimax_bound),
+    "moss_problem_shape": Statement("MOSS", _upper.moss_problem_shape),
     "moss_shape": Statement("MOSS, worst case", _upper.moss_shape),
     "moss_bound": Statement("MOSS, constant 4", _upper.moss_bound),
     "improved_ucb_bound": Statement("improved UCB", _upper.improved_ucb_bound),
+    "improved_ucb_minimax_bound": Statement(
+        "improved UCB, worst case", _upper.improved_ucb_minimax_bound
+    ),
     "balanced_lower_bound": Statement("equal gaps", _balanced),
     "unbalanced_lower_shape": Statement("arbitrary gaps", _lower.unbalanced_lower_shape),
     "lai_robbins": Statement("Lai and Robbins", _lower.lai_robbins),
     "minimax_lower_bound": Statement("worst case", _minimax),
+    "ucb_worst_case_shape": Statement("UCB's own worst case", _lower.ucb_worst_case_shape),
+    "thompson_worst_case_shape": Statement(
+        "Thompson sampling's own worst case", _lower.thompson_worst_case_shape
+    ),
     "ucb_promise_lower_bound": Statement("UCB's own promise", _ucb_promise),
     "moss_promise_lower_bound": Statement("MOSS's own promise", _moss_promise),
 }

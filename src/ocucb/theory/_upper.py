@@ -41,7 +41,7 @@ def ocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "shape",
         sigma * value,
         "this problem",
-        "alpha > 2, psi >= 2; Σ Δ_i is added if the largest gap exceeds sigma",
+        "alpha > 2, psi > 1; Σ Δ_i is added if the largest gap exceeds sigma",
         f"{PAPER}, theorem 1",
     )
 
@@ -62,7 +62,7 @@ def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> B
         "shape",
         sigma * value,
         "every problem",
-        "alpha > 2, psi >= 2; Σ Δ_i is added if the largest gap exceeds sigma",
+        "alpha > 2, psi > 1; Σ Δ_i is added if the largest gap exceeds sigma",
         f"{PAPER}, theorem 2",
     )
 
@@ -115,8 +115,8 @@ def ocucb_bound(
         "bound",
         sigma * value,
         "this problem",
-        f"alpha > 2, psi >= 2, gaps up to {found.largest_gap:.3g} sigma",
-        f"{PAPER}, theorem 1 with the constants of docs/theory.md",
+        f"alpha > 2, psi > 1, gaps up to {found.largest_gap:.3g} sigma",
+        f"{PAPER}, theorem 1 with the constants of docs/slips.md",
     )
 
 
@@ -146,8 +146,8 @@ def ocucb_minimax_bound(
         "bound",
         sigma * value,
         "every problem",
-        f"alpha > 2, psi >= 2, gaps up to {found.largest_gap:.3g} sigma",
-        f"{PAPER}, theorem 2 with the constants of docs/theory.md",
+        f"alpha > 2, psi > 1, gaps up to {found.largest_gap:.3g} sigma",
+        f"{PAPER}, theorem 2 with the constants of docs/slips.md",
     )
 
 
@@ -180,6 +180,36 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
         "this problem",
         "constant > 4",
         "Bubeck and Cesa-Bianchi (2012), Regret analysis, theorem 2.1",
+    )
+
+
+def ucb_minimax_bound(
+    means: Numbers, horizon: float, sigma: float = 1.0, constant: float = 8.0
+) -> Bound:
+    """Return UCB's worst-case bound 4 σ sqrt(c n (K-1) log n) + c/(c - 4) Σ Δ_i, for c > 4.
+
+    It follows from `ucb_bound`: arms with gaps up to λ cost nλ at most, each of the others
+    4c log(n)/λ, and λ is best where both are equal.
+
+    Examples
+    --------
+    >>> bound = ucb_minimax_bound([0.0, -0.5], 1000)
+    >>> round(bound.value - 2 * 0.5, 4) == round(4 * math.sqrt(8 * 1000 * math.log(1000)), 4)
+    True
+    """
+    problem = instance(means, horizon, sigma)
+    one = ucb_bound(means, horizon, sigma, constant)  # checks the constant
+    n, K = problem.horizon, problem.arms
+    value = 4 * math.sqrt(constant * n * (K - 1) * math.log(n))
+    value += constant / (constant - 4) * float(problem.gaps.sum())
+    return Bound(
+        one.policy,
+        "upper",
+        "bound",
+        sigma * value,
+        "every problem",
+        "constant > 4",
+        f"{one.source}, and the best split of the gaps",
     )
 
 
@@ -249,6 +279,69 @@ def moss_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
         "every problem",
         "constant above 2 (the paper's claim); it plays 2",
         f"Audibert and Bubeck (2009), Minimax policies; {PAPER}, appendix on experiments",
+    )
+
+
+def moss_problem_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return the order of MOSS's problem-dependent bound: K/Δ_min log⁺(n Δ_min²/K).
+
+    All K arms pay for the smallest gap, which is why MOSS may be much worse than UCB.
+
+    Examples
+    --------
+    >>> round(moss_problem_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 30 log(1000/3)
+    174.274
+    """
+    problem = instance(means, horizon, sigma)
+    if not problem.suboptimal.size:
+        value = 0.0
+    else:
+        K, smallest = problem.arms, float(problem.suboptimal[0])
+        value = K / smallest * float(log_plus(problem.horizon * smallest**2 / K))
+    return Bound(
+        "moss",
+        "upper",
+        "shape",
+        sigma * (value + problem.large_gaps),
+        "this problem",
+        "a constant for which it is proved, such as 4",
+        "Audibert and Bubeck (2010), Regret bounds and minimax policies, theorem 24",
+    )
+
+
+def improved_ucb_minimax_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+    """Return improved UCB's worst-case bound, of order sqrt(nK log K).
+
+    It follows from `improved_ucb_bound`, whose terms fall as gaps grow: with gaps in units of 2σ,
+    nλ + (K-1) (λ + (32 log(nλ²) + 96)/λ), smallest over λ between sqrt(e/n) and 1.
+
+    Examples
+    --------
+    >>> bound = improved_ucb_minimax_bound([0.0, -0.5], 1e6)
+    >>> bound.value >= improved_ucb_bound([0.0, -0.02], 1e6).value
+    True
+    """
+    from scipy.optimize import minimize_scalar
+
+    problem = instance(means, horizon, sigma)
+    improved_ucb_bound(means, horizon, sigma)  # checks its conditions
+    n, others = problem.horizon, problem.arms - 1
+
+    def value(log: float) -> float:
+        lam = math.exp(log)
+        return n * lam + others * (lam + (32 * math.log(n * lam**2) + 96) / lam)
+
+    low = 0.5 * (1 - math.log(n))
+    found = minimize_scalar(value, bounds=(min(low, -1e-9), 0.0), method="bounded")
+    worst = min(float(n), value(float(found.x)) if low < 0 else math.inf)
+    return Bound(
+        "improved-ucb",
+        "upper",
+        "bound",
+        2 * sigma * worst if others else 0.0,
+        "every problem",
+        "one best arm, gaps up to 2 sigma",
+        "Auer and Ortner (2010), UCB revisited, theorem 3.1, and the best λ",
     )
 
 
