@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -222,10 +223,11 @@ def draw_evidence(evidence: Evidence) -> Figure:
                       label=one.label)  # fmt: skip
     if evidence.level is not None:
         axes.axhline(evidence.level, color=GREY, linewidth=0.7)
-    axes.set_xscale("log" if evidence.logx else "linear")
     # with a handful of runs there may be nothing that a logarithm can show
-    positive = any(y > 0.0 for one in evidence.series for y in one.ys)
-    axes.set_yscale("log" if evidence.logy and positive else "linear")
+    if evidence.logx and math.isfinite(axes.dataLim.minposx):
+        axes.set_xscale("log")
+    if evidence.logy and math.isfinite(axes.dataLim.minposy):
+        axes.set_yscale("log")
     axes.set_xlabel(evidence.xlabel, fontsize=7)
     axes.set_ylabel(evidence.ylabel, fontsize=7)
     axes.tick_params(labelsize=6, which="both")
