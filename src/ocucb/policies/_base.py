@@ -408,8 +408,10 @@ class Policy:
         if function is None:
             raise TypeError(f"{self.label} does not state probabilities.")
         counts, totals = (np.array(given, dtype=np.float64) for given in (pulls, sums))
-        size = counts.size if self.family.memory is None else self.family.memory(counts.size)
-        room = np.zeros(size) if memory is None else np.array(memory, dtype=np.float64)
+        size = 0 if self.family.memory is None else self.family.memory(counts.size)
+        room = np.zeros(max(size, counts.size))
+        if memory is not None:
+            room[:size] = memory
         function(
             float(t), float(horizon), counts, totals, float(sigma), room,
             *self.arguments(int(horizon)),
