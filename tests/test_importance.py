@@ -214,8 +214,12 @@ def _tilts_for_ever(game, stats, outcome, run):
     game.drawn[game.tilted] = lowered
 
 
-def _drift_not_tilted(values, game, pulls, leader, company, edge, trend, *rest):
-    return play_leader(values, game, pulls, leader, company, edge, 0.0, *rest)  # noqa: F821
+def _drift_not_tilted(
+    values, game, pulls, leader, company, edge, trend, scale, lag, lead, last, rewards
+):
+    return play_leader(  # noqa: F821
+        values, game, pulls, leader, company, edge, 0.0, scale, lag, lead, last, rewards
+    )
 
 
 KERNELS = {
