@@ -547,15 +547,15 @@ class MOTS:
         return argmax(samples, stream)
 
 
-@entry("tsallis-inf")
-class TsallisINF:
+class UnitTsallisINF:
     def __init__(self, K: int, n: int) -> None:
-        self.K, self.round, self.losses = K, 0, [0.0] * K
+        self.K, self.round, self.losses, self.least = K, 0, [0.0] * K, 0.0
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
         if self.round:
             for i in range(self.K):
-                new = (T[i] - self.T[i]) - (S[i] - self.S[i]) / (2 * sigma)
+                new = (T[i] - self.T[i]) * (1 + self.least / (2 * sigma))
+                new -= (S[i] - self.S[i]) / (2 * sigma)
                 self.losses[i] += new / self.chances[i]
         self.T, self.S, self.round = list(T), list(S), self.round + 1
         eta = 2 / sqrt(self.round)
@@ -570,6 +570,14 @@ class TsallisINF:
         found = weights(low)
         self.chances = [weight / sum(found) for weight in found]
         return draw(self.chances, stream)
+
+
+@entry("tsallis-inf", unit=UnitTsallisINF)
+class TsallisINF(UnitTsallisINF):
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        if not self.round:
+            self.least = sum(S) / sum(T) - sigma
+        return super().choose(t, T, S, sigma, stream)
 
 
 # What tests are parametrised by

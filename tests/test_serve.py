@@ -460,7 +460,7 @@ def test_a_store_that_cannot_be_used_is_one_sentence(place, sentence, tmp_path, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.db").write_text("something else, and quite long enough to be read" * 40)
     with sqlite3.connect("tables.db") as connection:
-        connection.execute("CREATE TABLE bandits (x)")
+        connection.execute("CREATE TABLE results (x)")
     connection.close()
     done = invoke("serve", "check", "--store", place)
     assert done.exit_code == 2

@@ -16,6 +16,7 @@ import pytest
 import ocucb
 from helpers import same, wait_until
 from ocucb import scheduler, specification
+from ocucb._waiting import Interrupts
 from policy_table import FIRST_SETTINGS, SKIPPING, entry_of
 
 
@@ -329,6 +330,31 @@ def test_an_interrupt_in_a_finaliser_stops_an_executor(played):
     with UnluckyPool(1) as pool, pytest.raises(KeyboardInterrupt):
         ocucb.simulate("ucb", ocucb.gap(), 100, 10**6, executor=pool, rng=1, sampling="plain")
     assert len(played) < 100
+
+
+def test_an_interrupt_is_not_lost_to_another_error():
+    """As if workers had heard Ctrl-C too."""
+
+    def interrupted():
+        with Interrupts():
+            signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("the workers are gone")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_forked_worker_hears_its_first_interrupt():
+    with Interrupts():
+        child = os.fork()
+        if not child:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                os._exit(3)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 
 
 def test_threads_may_compile_at_the_same_time():

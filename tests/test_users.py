@@ -665,3 +665,25 @@ def test_a_policy_keeps_its_face():
     assert family.__module__ == __name__
     with ProcessPoolExecutor(1) as pool:
         assert play(family(width=2.0)) == play(family(width=2.0), executor=pool)
+
+
+def test_a_unit_form_is_part_of_what_a_policy_is(tmp_path):
+    def budget(pulls, t, horizon, arms):
+        return 1.0
+
+    usual = ocucb.kl_policy(name="x")(budget)()
+    other = ocucb.kl_policy(name="x", unit_form=ocucb.sampling_policy(budget))(budget)()
+    call = {"problem": ocucb.bernoulli([0.5, 0.4]), "horizon": 50, "runs": 50, "rng": 1}
+    first, second = (
+        ocucb.simulate(one, **call, store=tmp_path / "results.db")[0].mean_regret
+        for one in (usual, other)
+    )
+    assert first != second
+    with pytest.raises(TypeError, match="unit_form must have the same table"):
+        ocucb.index_policy(table=lambda horizon: np.zeros(3), unit_form=usual.family)(
+            lambda pulls, t, horizon, arms, table: 1.0
+        )
+    nested = ocucb.index_policy(unit_form=ocucb.KLUCB)(
+        lambda pulls, t, horizon, arms, c=0.0: 1.0 / pulls
+    )
+    assert nested.form(True).reading == "bernoulli budget"

@@ -10,6 +10,7 @@ sleeps in naps and looks at them in between.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -28,12 +29,13 @@ NAP = 0.25  # seconds
 class Interrupts:
     """Holds back Ctrl-C within the context, until `check` or the end of the context.
 
-    A second Ctrl-C is not held back. In another than the main thread, or with a handler of the
-    user's own, nothing is held back.
+    A second Ctrl-C is not held back. In a thread other than the main one, or if the user has
+    installed a handler, nothing is held back.
     """
 
     def __init__(self) -> None:
         self._pressed = False
+        self._process = os.getpid()
         self._flags: list[Flags] = []
         self._before: Any = None
 
@@ -49,7 +51,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _heed(self, *arguments: Any) -> None:
-        if self._pressed:
+        if self._pressed or os.getpid() != self._process:  # a forked worker has its own life
             signal.default_int_handler(*arguments)
         self._pressed = True
         for flag in self._flags:
@@ -61,6 +63,8 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             outer = getattr(before, "__self__", None)
+            if isinstance(outer, Interrupts):
+                self._pressed = outer._pressed
             if before is signal.default_int_handler or isinstance(outer, Interrupts):
                 self._before = before
                 signal.signal(signal.SIGINT, self._heed)
@@ -69,7 +73,8 @@ class Interrupts:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-        if kind is None:
+        # whatever else went wrong, as workers do that heard Ctrl-C too
+        if kind is None or not issubclass(kind, KeyboardInterrupt):
             self.check()
 
 
@@ -88,12 +93,13 @@ def interruptible(work: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    helper, collecting = ThreadPoolExecutor(1), gc.isenabled()
-    gc.disable()
-    try:
-        with Interrupts() as interrupts:
+    collecting = gc.isenabled()
+    with Interrupts() as interrupts:
+        helper = ThreadPoolExecutor(1)
+        gc.disable()
+        try:
             return outcome_of(helper.submit(work), interrupts)
-    finally:
-        helper.shutdown(wait=False, cancel_futures=True)
-        if collecting:
-            gc.enable()
+        finally:
+            if collecting:
+                gc.enable()
+            helper.shutdown(wait=False, cancel_futures=True)

@@ -566,8 +566,9 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[PART]...",
-            help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha, tails) or figures (teaser, "
-            "fig1 ... fig4, fig-psi, fig-alpha, fig-tails). Default: all.",
+            help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha, constants, improved, work, "
+            "tails) or figures (teaser, fig1 ... fig4, fig-psi, fig-alpha, fig-constants, "
+            "fig-improved, fig-work, fig-tails). Default: all.",
         ),
     ] = None,
     out: Annotated[
@@ -721,13 +722,12 @@ def _resumable(folder: Path) -> Iterator[None]:
         with _hearing(signal.default_int_handler):  # from here on there may be runs to keep
             yield
     except KeyboardInterrupt:
-        if not _holds_runs(folder / "results.db"):
-            raise
-        print(
-            f"Stopped: the finished runs are kept in {folder}; the same command resumes.",
-            file=sys.stderr,
-        )
-        os._exit(130)
+        with _hearing(signal.SIG_IGN):  # a second Ctrl-C would say that nothing was finished
+            if _holds_runs(folder / "results.db"):
+                kept = f"the finished runs are kept in {folder}; the same command resumes."
+                print(f"Stopped: {kept}", file=sys.stderr)
+                os._exit(130)
+        raise
 
 
 def _holds_runs(path: Path) -> bool:

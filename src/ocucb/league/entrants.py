@@ -44,7 +44,7 @@ def load_policy(text: str) -> Policy:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a user's code may raise anything
+    except (Exception, SystemExit) as error:  # a user's code may raise anything
         raise ValueError(f"{place} cannot be read: {type(error).__name__}: {error}.") from error
     found = getattr(module, name, None)
     if isinstance(found, Policy | PolicyFamily):

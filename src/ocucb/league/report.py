@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
-from .._waiting import Interrupts
+from .._waiting import Interrupts, interruptible
 from ..policies import Policy
 from ..reports import pictures
 from ..reports.measure import RunContext, measure
@@ -229,7 +230,8 @@ def _examined(
         suited = [one for one in contests if suits(policy, one)]
         if suited:
             display.say(f"trying {policy.label}")
-            players.append(examine(policy, clicks=all(one.clicks for one in suited)))
+            clicks = all(one.clicks for one in suited)
+            players.append(interruptible(partial(examine, policy, clicks=clicks)))
     return players
 
 

@@ -689,7 +689,7 @@ class Bandit:
             known["squares"] = _array(squares, "squares", np.float64, size)
             if not ((known["squares"] >= 0.0) & np.isfinite(known["squares"])).all():
                 raise ValueError("squares must be finite and at least 0.")
-        elif bandit.policy.family.takes_variance:
+        elif bandit._form.family.takes_variance:
             raise ValueError(f"{bandit.policy.label} takes the variance: pass squares=.")
         known["active"] = _array(active, "active", np.bool_, size)
         if not known["active"].any():

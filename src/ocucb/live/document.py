@@ -33,7 +33,8 @@ _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
-    squares = {"squares": parts["squares"].tolist()} if policy.family.takes_variance else {}
+    played = policy.family.form(bounds == (0.0, 1.0))
+    squares = {"squares": parts["squares"].tolist()} if played.takes_variance else {}
     return {
         "format": "ocucb-bandit",
         "format_version": _VERSION,
@@ -123,7 +124,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         "a list of numbers",
     )
     squares = None
-    if policy.family.takes_variance:
+    if policy.family.form(bounds == [0.0, 1.0]).takes_variance:
         squares = take_floats(document, "squares", len(arms))
     return {
         "arms": arms,

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from math import erfc, hypot, sqrt
+from math import erfc, hypot, inf, sqrt
 
 import numpy as np
 
@@ -72,6 +72,9 @@ def _of_samples(
         counts = np.minimum(arms["observed"][known] + arms["open"][known], n).tolist()
         rule = policy.family.function
         spreads = [state.sigma * rule(count, t, n, K, *state.values) for count in counts]
-        gap = float(means[0] - means[1]) / hypot(*spreads) / sqrt(2.0)
+        both = hypot(*spreads)
+        if not 0.0 < both < inf:  # nothing is random, or it is not a number
+            return None
+        gap = float(means[0] - means[1]) / both / sqrt(2.0)
         chances[known] = 0.5 * erfc(-gap), 0.5 * erfc(gap)
     return chances

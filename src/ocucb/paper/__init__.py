@@ -1,7 +1,8 @@
 """The paper's experiments, reproduced.
 
-`panels` describes the experiments as data, `measure` runs them, `claims` compares the outcome with
-the text of the paper, `drawing` and `page` present it, and `reproduction` does all of this.
+`panels` describes the experiments as data, `measure` and `lazy` run them, `sentences` answers every
+sentence of the paper with what `claims` provides, `drawing` and `page` present it, and
+`reproduction` does all of this.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class PolicyFamily:
     name : str
         Its name on the command line.
     kind : {"index", "sampling", "choice"}
-        Which of the three forms `function` has.
+        What `function` returns: an index or bonus, a deviation, or an arm.
     source : callable
         The rule, a plain function.
     inputs : tuple of str
@@ -458,6 +458,9 @@ class Policy:
         digest.update(f"{family.kind} {family.unplayed_index} {family.concave}".encode())
         if family.reading != "plain":
             digest.update(family.reading.encode())
+        if (unit := family.unit_form) is not None:
+            facts = (unit.kind, unit.reading, unit.unplayed_index, unit.concave, unit.inputs)
+            digest.update(f"unit form {facts} {unit.binary}".encode())
         if family.table is not None:
             digest.update(np.ascontiguousarray(arguments[0]).tobytes())
         return f"{self.name} {digest.hexdigest()}"
@@ -560,6 +563,9 @@ def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float
             raise TypeError(
                 f"{title}'s unit_form must be a policy with the same parameters, got {unit!r}."
             )
+        unit = unit.form(True)
+        if unit.table is not facts.get("table"):
+            raise TypeError(f"{title}'s unit_form must have the same table.")
         same = {key: facts[key] for key in ("name", "label", "formula", "reference")}
         facts["unit_form"] = _with(unit, **same)
 

@@ -106,8 +106,11 @@ def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
     arguments = policy.arguments(horizon)
     for pulls in _grid(1.0, max(1.0, n - K)):
         for t in (max(K, pulls) + 1.0, n):
+            state = {"mean": 0.5, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
+            state |= {"arms": K, "effective_arms": K, "sigma": 1.0}
+            given = (state[name] for name in policy.family.inputs)
             try:
-                if pulls < t <= n and math.isinf(policy.family.source(pulls, t, n, K, *arguments)):
+                if pulls < t <= n and math.isinf(policy.family.source(*given, *arguments)):
                     return True
             except (ArithmeticError, ValueError):
                 continue

@@ -32,9 +32,9 @@ def _on_unit_interval(
 ) -> int:
     best = 0.0
     for i in range(pulls.size):
-        best = max(best, sums[i] / pulls[i])
+        best = max(best, min(1.0, sums[i] / pulls[i]))  # a live bandit may be told more than 1
     for i in range(pulls.size):
-        index = pulls[i] * bernoulli_kl(sums[i] / pulls[i], best) + log(pulls[i])
+        index = pulls[i] * bernoulli_kl(min(1.0, sums[i] / pulls[i]), best) + log(pulls[i])
         memory[i] = -min(1e300, index)
     return largest(memory, stream)
 

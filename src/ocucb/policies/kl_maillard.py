@@ -22,10 +22,10 @@ def unit_probabilities(
     """Write the arms' probabilities on rewards in [0, 1]."""
     best = 0.0
     for i in range(pulls.size):
-        best = max(best, sums[i] / pulls[i])
+        best = max(best, min(1.0, sums[i] / pulls[i]))  # a live bandit may be told more than 1
     total = 0.0
     for i in range(pulls.size):
-        memory[i] = exp(-pulls[i] * bernoulli_kl(sums[i] / pulls[i], best))
+        memory[i] = exp(-pulls[i] * bernoulli_kl(min(1.0, sums[i] / pulls[i]), best))
         total += memory[i]
     for i in range(pulls.size):
         memory[i] /= total

@@ -14,20 +14,22 @@ from ._base import choice_policy
 
 
 def _memory(arms: int) -> int:
-    return 4 * arms + 1
+    return 4 * arms + 2
 
 
 @compiled
-def _probabilities(
-    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any
-) -> None:
-    """Update the estimated losses with what was paid since the last call; write probabilities."""
+def _follow(least: float, pulls: Any, sums: Any, sigma: float, memory: Any) -> None:
+    """Update the estimated losses with what was paid since the last call; write probabilities.
+
+    A loss is 1 - (reward - least) / (2 sigma).
+    """
     arms = pulls.size
     chance, loss = memory[:arms], memory[arms : 2 * arms]
     known, paid = memory[2 * arms : 3 * arms], memory[3 * arms : 4 * arms]
     for i in range(arms):
         if memory[4 * arms] > 0.0:
-            new = (pulls[i] - known[i]) - (sums[i] - paid[i]) / (2.0 * sigma)
+            new = (pulls[i] - known[i]) * (1.0 + least / (2.0 * sigma))
+            new -= (sums[i] - paid[i]) / (2.0 * sigma)
             if new != 0.0:
                 loss[i] += new / chance[i]
         known[i], paid[i] = pulls[i], sums[i]
@@ -51,25 +53,54 @@ def _probabilities(
         chance[i] /= total
 
 
+@compiled
+def _unit_probabilities(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any
+) -> None:
+    _follow(0.0, pulls, sums, sigma, memory)
+
+
+@compiled
+def _probabilities(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any
+) -> None:
+    """Do it for rewards of unknown place: the first ones say where they lie."""
+    last = 4 * pulls.size
+    if memory[last] == 0.0:
+        memory[last + 1] = sums.sum() / pulls.sum() - sigma
+    _follow(memory[last + 1], pulls, sums, sigma, memory)
+
+
+@choice_policy(memory=_memory, probabilities=_unit_probabilities)
+def _on_unit_interval(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
+) -> int:
+    _unit_probabilities(t, horizon, pulls, sums, sigma, memory)
+    return proportional(memory[: pulls.size], stream)
+
+
 @choice_policy(
     name="tsallis-inf",
     label="Tsallis-INF",
     formula="a random arm, with probabilities 4 / (eta (L - x))^2 that sum to 1; eta = 2 / sqrt(t),"
-    " L the sum of (1 - reward / (2 sigma)) / probability",
+    " L the sum of losses / probability; a loss is 1 - reward on [0, 1], otherwise 1/2 - (reward - "
+    "mean of the first K) / (2 sigma)",
     reference="Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and "
     "adversarial bandits",
     memory=_memory,
     probabilities=_probabilities,
+    unit_form=_on_unit_interval,
 )
 def TsallisINF(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
     """Follow the regularised leader, with half of the Tsallis entropy as regulariser.
 
-    Proved for losses in [0, 1], here 1 - reward if rewards lie in [0, 1] (sigma = 1/2): regret of
-    the smallest possible order against an adversary, and log regret on random rewards. Nothing is
-    proved for Gaussian rewards. The first round of each arm, which is not drawn, is not used, and t
-    counts from there. A late reward counts with its arm's latest probability.
+    Proved for losses in [0, 1], here 1 - reward if rewards lie in [0, 1]: regret of the smallest
+    possible order against an adversary, and log regret on random rewards. Nothing is proved for
+    other rewards, whose losses are taken relative to the first ones. The first round of each arm,
+    which is not drawn, is not used otherwise, and t counts from there. A late reward counts with
+    its arm's latest probability.
 
     It runs step by step: probabilities change in every round.
 

@@ -10,7 +10,10 @@ from statistics import NormalDist
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its standard error, and where it comes from."""
+    """An estimate with its standard error, and where it comes from.
+
+    Unlike `results.Estimate`, which users see, one can calculate with it.
+    """
 
     value: float
     error: float

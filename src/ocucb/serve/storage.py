@@ -228,7 +228,9 @@ class Storage:
             present = MigrationContext.configure(connection).get_current_revision()
             if present == script.get_current_head():
                 return
-            if present is None and sa.inspect(connection).has_table("bandits"):
+            tables = sa.inspect(connection).get_table_names()
+            # a database of PostgreSQL may be shared, a file is not
+            if present is None and (tables if self.is_sqlite else "bandits" in tables):
                 raise ValueError(f"{self.place} has tables that ocucb did not make; use another.")
             if present is not None and present not in known:
                 raise ValueError(
