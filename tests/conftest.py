@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable
-from multiprocessing.sharedctypes import Synchronized
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -58,13 +59,18 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> Synchronized[int]:
-    """How many blocks were begun, in this process and in those that it forks."""
-    counter = multiprocessing.Value("i")
+def begun(monkeypatch: pytest.MonkeyPatch) -> ctypes.c_int:
+    """How many blocks were begun, in this process and in those that it forks.
+
+    Only one of them plays at a time, so threads need a lock and processes none: one that is killed
+    would keep it for ever.
+    """
+    counter = multiprocessing.Value("i", lock=False)
+    threads = threading.Lock()
     original = Specification.play
 
     def play(self, *arguments):
-        with counter:
+        with threads:
             counter.value += 1
         return original(self, *arguments)
 

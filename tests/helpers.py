@@ -6,6 +6,7 @@ Fixtures are in conftest.py; what a policy needs to be tested is in policy_table
 from __future__ import annotations
 
 import csv
+import ctypes
 import hashlib
 import io
 import multiprocessing
@@ -16,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ def background(target: Callable[..., object], *args: object) -> multiprocessing.
     return process
 
 
-def killed_after(blocks: int, begun: Synchronized[int], target: Callable[[], object]) -> bool:
+def killed_after(blocks: int, begun: ctypes.c_int, target: Callable[[], object]) -> bool:
     """Kill a process once it has begun so many blocks (see the fixture); tell if it was alive."""
     begun.value = 0
     child = background(target)
