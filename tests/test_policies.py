@@ -253,6 +253,10 @@ def test_user_policy_that_fails_says_so():
         return 99
 
     @ocucb.index_policy
+    def out_of_domain(pulls, t, horizon, arms):
+        return log(50.0 - t)
+
+    @ocucb.index_policy
     def not_compilable(pulls, t, horizon, arms):
         return pulls.nope
 
@@ -260,6 +264,10 @@ def test_user_policy_that_fails_says_so():
     for family in (undefined, undefined_scan, outside):
         with pytest.raises(ValueError, match="could not choose an arm in run 0"):
             ocucb.simulate(family, problem, 100, 3, rng=1)
+    with pytest.raises(
+        ValueError, match=r"out_of_domain could not choose an arm: its formula raised ValueError: "
+    ):
+        ocucb.simulate(out_of_domain, problem, 100, 3, rng=1)
     with pytest.raises(
         TypeError, match=r"not_compilable on gaussian rewards cannot be compiled.*nope"
     ):

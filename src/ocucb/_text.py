@@ -38,6 +38,17 @@ def to_number(text: str, what: str) -> float:
         raise ValueError(f"{what} must be a number, got {text!r}.") from None
 
 
+def power_of_ten(exponent: int) -> str:
+    """Write a power of ten.
+
+    Examples
+    --------
+    >>> power_of_ten(12)
+    '10¹²'
+    """
+    return "10" + str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def to_share(text: str, what: str) -> float:
     """Parse a fraction written as ``1%`` or ``0.01``.
 

@@ -183,6 +183,11 @@ class Specification:
             self._kernel(self._arguments, game, self._key, first, outcome, stop)
         except IndexError:
             raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
+        except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"{self.policy.label} could not choose an arm: its formula raised "
+                f"{type(error).__name__}: {error}."
+            ) from error
         if stop[0]:
             raise Stopped
         failed = np.isnan(outcome.regret).any(axis=1)

@@ -6,11 +6,11 @@ The mathematics is explained in :mod:`ocucb.gittins`.
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from .._compile import cores
 from .._types import Counts, Floats
 from ._bernoulli_kernels import (
     ANGLES,
@@ -71,7 +71,7 @@ def build(horizon: int, a: float, b: float) -> Floats:
         header[entry] = sum(earlier.size for earlier in parts)
         parts.append(part.ravel())
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         parts += [part.ravel() for part in pool.map(block, range(exact - 1))]
         if horizon > exact:
             every_m = np.arange(horizon + 1)

@@ -7,12 +7,12 @@ smoothing matrices that a pass climbs, and packs a few diagonals into one table.
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 
+from .._compile import cores
 from .._types import Floats
 from ._kernels import (
     EXACT,
@@ -55,7 +55,7 @@ def build(cells: int) -> Floats:
     def column(d: int) -> Floats:
         return _column(diagonal(d, rungs), ratios)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         # Longest first, so that no thread is still busy with it when the others are done.
         columns = np.array(list(pool.map(column, reversed(nodes)))[::-1])
         head = np.concatenate(list(pool.map(exact, range(2, EXACT + 1))))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from .._text import power_of_ten
 from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
 
 FEW_ARMS = 10  # up to this, arms are few
@@ -73,7 +74,7 @@ def _worst_clicks(n: int) -> Contest:
 
 
 def _power(n: int) -> str:
-    return "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(round(math.log10(n))))
+    return power_of_ten(round(math.log10(n)))
 
 
 def _groups(K: int) -> Problem:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from .._text import power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
 from ..problems import Problem, gap
 from ..reports.estimates import Estimate, geometric_mean
@@ -308,7 +309,7 @@ def _first_better(cells: Cells, policy: Policy, problem: Problem) -> str:
         ahead = n
     if ahead is None:
         return ", so it is not better than α = 3 there"
-    return f", and it is better than α = 3 from n = 10^{round(math.log10(ahead))} on"
+    return f", and it is better than α = 3 from n = {power_of_ten(round(math.log10(ahead)))} on"
 
 
 # 4. What a known horizon gives Thompson sampling.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from .._text import power_of_ten
 from ..reports.estimates import Estimate
 from ..theory import ocucb_shape
 from .claims import (
@@ -60,7 +61,7 @@ def _power(number: float) -> str:
     if not math.isfinite(number):
         return "unknown"
     digit, _, exponent = f"{number:.0e}".partition("e+")
-    return f"{digit}·10{str(int(exponent)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return f"{digit}·{power_of_ten(int(exponent))}"
 
 
 # --- introduction and theorems ------------------------------------------------------------------

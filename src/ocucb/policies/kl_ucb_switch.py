@@ -71,6 +71,7 @@ def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
     optimal up to a constant, and asymptotically optimal. On rewards of 0 and 1 that divergence is
     the one used here. For Gaussian rewards both indices are the same, namely MOSS.
 
-    Checked against SMPyBandits alone; the paper itself was not at hand.
+    Checked against two programs by others (SMPyBandits and one with t in place of n), which have
+    the same switch and budget.
     """
     return log(max(1.0, horizon / (arms * pulls)))

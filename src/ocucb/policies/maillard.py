@@ -55,8 +55,8 @@ def Maillard(
 
     It runs step by step: every round is a draw that may go to any arm.
 
-    The rule comes from one source, a table of policies; what is proved, from the abstracts of Bian
-    and Jun (2022) and of Qin, Jun and Zhang (2023). The papers themselves were not at hand.
+    Checked against the program of Qin, Jun and Zhang (2023), who compare with it; what is proved
+    comes from the abstracts of Bian and Jun (2022) and of Qin, Jun and Zhang.
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)
