@@ -339,6 +339,18 @@ def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None
             fewer += 1
 
 
+@kernel_part
+def new_order(arms: int) -> Counts:
+    """Return an order for `effective_arms_of_all`."""
+    return np.arange(arms)
+
+
+@kernel_part
+def no_order(arms: int) -> int:
+    """Return nothing in its place: an array that is handed on takes time."""
+    return 0
+
+
 class Company(NamedTuple):
     """The other arms as an arm sees them while it is played, up to `kink` pulls.
 
@@ -594,8 +606,12 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
 def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
     """Return how the other arms matter to a policy's formula, as slots of kernels."""
     if family.takes_effective_arms:
-        return {"counted_arms": effective_arms, "company_of_leader": effective_company}
-    return {"counted_arms": all_arms, "company_of_leader": any_company}
+        return {
+            "counted_arms": effective_arms,
+            "company_of_leader": effective_company,
+            "new_order": new_order,
+        }
+    return {"counted_arms": all_arms, "company_of_leader": any_company, "new_order": no_order}
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compile import kernel_part, rare_part, specialise
-from .._types import Counts, Flags, Floats, Words
+from .._types import Flags, Floats, Words
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..random import normal, uniform
@@ -96,6 +96,7 @@ falls_short: Callable[..., bool]  # whether an index is surely below a level
 ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
 counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
 company_of_leader: Callable[[Floats, int, float], Company]
+new_order: Callable[[int], Any]  # what `effective_arms_of_all` needs, if it is called
 in_company: bool  # it takes the effective arms
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
@@ -410,7 +411,7 @@ def shifted_index(
 
 
 def write_indices(
-    values: Any, game: Game, stats: Stats, order: Counts, t: float, tree: Floats
+    values: Any, game: Game, stats: Stats, order: Any, t: float, tree: Floats
 ) -> None:
     """Write all arms' indices in round t into the leaves of the tree."""
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
@@ -476,7 +477,7 @@ def scan_rounds(
     values: Any,
     game: Game,
     stats: Stats,
-    order: Counts,
+    order: Any,
     tree: Floats,
     t: float,
     until: float,
@@ -539,7 +540,7 @@ def play_nondecreasing(
     end = float(checkpoints[checkpoints.size - 1])
     edge = np.floor(concave_until(n, K, *values))
     price, fill = COST_ROUND + COST_ARM * K, 2.0 * COST_ARM * K
-    stats, tree, order = new_stats(arms), np.empty(2 * arms), np.arange(arms)
+    stats, tree, order = new_stats(arms), np.empty(2 * arms), new_order(arms)
     rewards = np.empty(4, np.uint64)
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
     for run in range(outcome.regret.shape[0]):
