@@ -850,7 +850,6 @@ CLAIMS = (
         f"section 2, l. 282; {_APPENDIX}, l. 1189",
         ("psi", "alpha"),
         _psi_is_weak,
-        headline=True,
     ),
     Claim(
         5,
@@ -888,7 +887,6 @@ CLAIMS = (
         "conclusions, l. 776",
         ("alpha",),
         _spread("alpha", "α"),
-        headline=True,
     ),
     Claim(
         10,
@@ -986,7 +984,6 @@ CLAIMS = (
         f"{_APPENDIX}, l. 1316",
         COMPARISON,
         _competitive("MOSS", COMPARISON),
-        headline=True,
     ),
     Claim(
         23,
@@ -994,7 +991,6 @@ CLAIMS = (
         f"{_APPENDIX}, l. 1317",
         COMPARISON,
         _indistinguishable(COMPARISON),
-        headline=True,
     ),
     Claim(
         24,

@@ -1,9 +1,4 @@
-"""Almost Optimally Confident UCB: Lattimore (2015), algorithm 2.
-
->>> from ocucb import AOCUCB
->>> AOCUCB()
-AOCUCB()
-"""
+"""Almost Optimally Confident UCB: Lattimore (2015), algorithm 2."""
 
 from math import log, sqrt
 
@@ -21,5 +16,11 @@ def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:
     """Almost Optimally Confident UCB, a simpler variant of OCUCB.
 
     It has the regret guarantees of improved UCB, with a short proof (the paper's last theorem).
+
+    Examples
+    --------
+    >>> from ocucb import AOCUCB
+    >>> AOCUCB()
+    AOCUCB()
     """
     return sqrt(2.0 / pulls * log(horizon / pulls))

@@ -1,9 +1,4 @@
-"""Kullback-Leibler Maillard sampling: Qin, Jun and Zhang (2023).
-
->>> from ocucb import KLMaillard
->>> KLMaillard()
-KLMaillard()
-"""
+"""Kullback-Leibler Maillard sampling: Qin, Jun and Zhang (2023)."""
 
 from math import exp
 from typing import Any
@@ -61,6 +56,12 @@ def KLMaillard(
 
     The rule comes from one source, a table of policies; what is proved, from the paper's abstract.
     The paper itself was not at hand.
+
+    Examples
+    --------
+    >>> from ocucb import KLMaillard
+    >>> KLMaillard()
+    KLMaillard()
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)

@@ -1,9 +1,4 @@
-"""KL-UCB+: Garivier and Cappé (2011), analysed by Honda (2019).
-
->>> from ocucb import KLUCBPlus
->>> KLUCBPlus()
-KLUCBPlus()
-"""
+"""KL-UCB+: Garivier and Cappé (2011), analysed by Honda (2019)."""
 
 from math import log
 
@@ -27,5 +22,11 @@ def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     Checked against SMPyBandits alone. What is proved comes from the abstracts of Honda (2019) and
     Kaufmann (2018). With a known horizon n and log(n / T) it is called KL-UCB-H+.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCBPlus
+    >>> KLUCBPlus()
+    KLUCBPlus()
     """
     return log(max(1.0, t / pulls))

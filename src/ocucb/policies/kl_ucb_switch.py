@@ -1,9 +1,4 @@
-"""KL-UCB-switch: Garivier, Hadiji, Ménard and Stoltz (2022).
-
->>> from ocucb import KLUCBSwitch
->>> KLUCBSwitch()
-KLUCBSwitch()
-"""
+"""KL-UCB-switch: Garivier, Hadiji, Ménard and Stoltz (2022)."""
 
 from math import floor, log, sqrt
 
@@ -72,5 +67,11 @@ def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
     the one used here. For Gaussian rewards both indices are the same, namely MOSS.
 
     Checked against SMPyBandits alone; the paper itself was not at hand.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCBSwitch
+    >>> KLUCBSwitch()
+    KLUCBSwitch()
     """
     return log(max(1.0, horizon / (arms * pulls)))

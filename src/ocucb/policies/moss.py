@@ -1,9 +1,4 @@
-"""MOSS: Audibert and Bubeck (2009), with the constant from the paper's experiments.
-
->>> from ocucb import MOSS
->>> MOSS(constant=4)
-MOSS(constant=4)
-"""
+"""MOSS: Audibert and Bubeck (2009), with the constant from the paper's experiments."""
 
 from math import log, sqrt
 
@@ -28,5 +23,16 @@ def MOSS(pulls: float, t: float, horizon: float, arms: float, constant: float = 
 
     Audibert and Bubeck's analysis suggests constant = 4 for rewards with sigma = 1; the paper finds
     2 better in practice and says that 2 + epsilon can be proved.
+
+    Parameters
+    ----------
+    constant : float, optional
+        Factor under the root, above 0.
+
+    Examples
+    --------
+    >>> from ocucb import MOSS
+    >>> MOSS(constant=4)
+    MOSS(constant=4)
     """
     return sqrt(constant / pulls * log(max(1.0, horizon / (pulls * arms))))
