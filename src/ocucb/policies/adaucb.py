@@ -31,6 +31,8 @@ def AdaUCB(pulls: float, t: float, horizon: float, effective_arms: float) -> flo
     >>> from ocucb import AdaUCB
     >>> AdaUCB()
     AdaUCB()
+    >>> round(AdaUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.6792
     """
     x = horizon / (pulls * effective_arms) + e
     return sqrt(2.0 / pulls * log(x * sqrt(log(x))))

@@ -22,5 +22,7 @@ def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:
     >>> from ocucb import AOCUCB
     >>> AOCUCB()
     AOCUCB()
+    >>> round(AOCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.6615
     """
     return sqrt(2.0 / pulls * log(horizon / pulls))

@@ -62,5 +62,7 @@ def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0
     >>> from ocucb import BayesUCB
     >>> BayesUCB()
     BayesUCB(c=0)
+    >>> round(BayesUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.1632
     """
     return normal_quantile(_tail(t, horizon, c)) / sqrt(pulls)

@@ -36,5 +36,7 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     >>> from ocucb import KLUCB
     >>> KLUCB()
     KLUCB(c=0)
+    >>> round(KLUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5174
     """
     return log(t) + c * log(max(1.0, log(t)))

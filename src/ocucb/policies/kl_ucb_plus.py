@@ -28,5 +28,7 @@ def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     >>> from ocucb import KLUCBPlus
     >>> KLUCBPlus()
     KLUCBPlus()
+    >>> round(KLUCBPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.2686
     """
     return log(max(1.0, t / pulls))

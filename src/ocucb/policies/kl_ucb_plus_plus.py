@@ -33,6 +33,8 @@ def KLUCBPlusPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     >>> from ocucb import KLUCBPlusPlus
     >>> KLUCBPlusPlus()
     KLUCBPlusPlus()
+    >>> round(KLUCBPlusPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    2.0024
     """
     y = horizon / (arms * pulls)
     if y <= 1.0:

@@ -73,5 +73,7 @@ def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
     >>> from ocucb import KLUCBSwitch
     >>> KLUCBSwitch()
     KLUCBSwitch()
+    >>> round(KLUCBSwitch().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5538
     """
     return log(max(1.0, horizon / (arms * pulls)))

@@ -37,5 +37,7 @@ def LightTailed(pulls: float, t: float, horizon: float, arms: float, eta: float 
     >>> from ocucb import LightTailed
     >>> LightTailed(eta=0.1)
     LightTailed(eta=0.1)
+    >>> round(LightTailed().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    14.6924
     """
     return sqrt(eta * horizon * log(horizon) / arms) / pulls

@@ -34,5 +34,7 @@ def MOSS(pulls: float, t: float, horizon: float, arms: float, constant: float = 
     >>> from ocucb import MOSS
     >>> MOSS(constant=4)
     MOSS(constant=4)
+    >>> round(MOSS().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5538
     """
     return sqrt(constant / pulls * log(max(1.0, horizon / (pulls * arms))))

@@ -37,5 +37,7 @@ def MOSSAnytime(pulls: float, t: float, horizon: float, arms: float, alpha: floa
     >>> from ocucb import MOSSAnytime
     >>> MOSSAnytime()
     MOSSAnytime(alpha=1.35)
+    >>> round(MOSSAnytime().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.7227
     """
     return sqrt(2.0 * (1.0 + alpha) / pulls * log(max(1.0, t / (pulls * arms))))

@@ -34,5 +34,7 @@ def OCUCB(
     >>> from ocucb import OCUCB
     >>> OCUCB(alpha=2.5)
     OCUCB(alpha=2.5, psi=2)
+    >>> round(OCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.4989
     """
     return sqrt(alpha / pulls * log(psi * horizon / t))

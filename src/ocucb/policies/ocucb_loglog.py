@@ -38,5 +38,7 @@ def OCUCBLogLog(
     >>> from ocucb import OCUCBLogLog
     >>> OCUCBLogLog()
     OCUCBLogLog(c=1, psi=2)
+    >>> round(OCUCBLogLog().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5038
     """
     return sqrt(2.0 / pulls * (log(psi * horizon / t) + c * log(max(1.0, log(t)))))

@@ -39,6 +39,8 @@ def OCUCBn(
     >>> from ocucb import OCUCBn
     >>> OCUCBn()
     OCUCBn(eta=1.1)
+    >>> round(OCUCBn().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.493
     """
     level = max(e, log(t), t * log(t) / (pulls * effective_arms))
     return sqrt(2.0 * eta / pulls * log(level))

@@ -26,5 +26,7 @@ def UCB(pulls: float, t: float, horizon: float, arms: float, constant: float = 2
     >>> from ocucb import UCB
     >>> UCB()
     UCB(constant=2)
+    >>> round(UCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5174
     """
     return sqrt(constant / pulls * log(t))

@@ -27,5 +27,7 @@ def UCBAsymptotic(pulls: float, t: float, horizon: float, arms: float) -> float:
     >>> from ocucb import UCBAsymptotic
     >>> UCBAsymptotic()
     UCBAsymptotic()
+    >>> round(UCBAsymptotic().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.957
     """
     return sqrt(2.0 / pulls * log(1.0 + t * log(t) ** 2))
