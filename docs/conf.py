@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
 from ocucb import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+for talkative in ("alembic", "traitlets"):  # since a part of the theme makes all loggers talk
+    logging.getLogger(talkative).setLevel(logging.WARNING)
 
 project = "ocucb"
 author = "the ocucb authors"
@@ -33,7 +37,7 @@ default_role = "py:obj"  # what docstrings put between backticks
 highlight_language = "none"
 smartquotes = False  # they would turn the dashes of options into others
 
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
@@ -62,3 +66,4 @@ html_math_renderer = "mathml"
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
+html_show_search_summary = False  # a page opened as a file may not read others

@@ -112,6 +112,18 @@ def test_a_search_finds_every_public_name(site):
     assert set(public_names()) - found == set()
 
 
+def test_the_search_works_in_a_browser(site, browser):
+    """Opened as a file, without a server."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{(site / 'search.html').as_uri()}?q=lai_robbins")
+    found = WebDriverWait(browser, 60).until(
+        lambda page: page.find_elements("css selector", "#search-results li a")
+    )
+    assert found[0].text == "ocucb.theory.lai_robbins"
+    assert browser.get_log("browser") == []
+
+
 def test_formulae_are_drawn_without_scripts(site, pages):
     page = site / "reference" / "symbols.html"
     assert page.read_text(encoding="utf-8").count("<math") > 20
@@ -168,4 +180,9 @@ def test_tutorials_and_gallery_run(tmp_path):
     """What `make docs` does."""
     site, done = build(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert list((site / "tutorials").glob("*.ipynb"))
+    pages = {one.stem for one in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
+    assert {one.stem for one in (site / "tutorials").glob("*.ipynb")} == pages
+    thumbnails = re.findall(
+        r"sphx_glr_plot_\w+_thumb", (site / "auto_gallery/index.html").read_text()
+    )
+    assert len(set(thumbnails)) == len(list((ROOT / "docs" / "gallery").glob("plot_*.py"))) > 0

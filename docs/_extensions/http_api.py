@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,6 @@ from ocucb.serve.storage import Storage
 
 def schema() -> dict[str, Any]:
     """Return what ``/openapi.json`` answers."""
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # making tables is not worth a line
     with tempfile.TemporaryDirectory() as folder:
         storage = Storage(str(Path(folder) / "empty.db"), create=True)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,17 @@ def write(app: Sphinx, error: Exception | None) -> None:
             jupytext.write(notebook, Path(app.outdir) / f"{page}.ipynb")
 
 
+def set_profile(app: Sphinx) -> None:
+    """Give kernels an IPython profile of their own, in which they say nothing but errors."""
+    profile = Path(app.doctreedir) / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n")
+    os.environ["IPYTHONDIR"] = str(profile.parent)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Listen for pages and for the end."""
+    """Listen for the beginning, for pages and for the end."""
+    app.connect("builder-inited", set_profile)
     app.connect("html-page-context", link)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
