@@ -164,6 +164,32 @@ def test_shell_lines_run(page, tmp_path):
     run(SHELL, lines, tmp_path)
 
 
+def test_commands_for_tokens_run(tmp_path):
+    """Those of docs/service.md; the others there are servers, which test_serve_process.py starts."""
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^ocucb serve (?:token|tokens|revoke) ?.*$", page, re.MULTILINE)
+    checks = re.findall(r"^ocucb serve check .*$", page, re.MULTILINE)
+    assert (len(lines), len(checks)) == (4, 1)
+    run(SHELL, [*lines, *checks], tmp_path)
+
+
+# Fences that are not run: what is no program, and programs that other tests run.
+_NOT_RUN = {
+    "bibtex": {"docs/about/citing.md"},
+    "cpp": {"docs/coming-from.md"},
+    "ini": {"docs/howto/production.md"},
+    "py": {"docs/coming-from.md", "docs/service.md"},
+    "sh": {"docs/service.md"},
+    "text": {name_of(page) for page in PAGES},  # commands that take hours or several machines
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_that_are_not_run_are_known(page):
+    for language in re.findall(r"^```(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert language == "python" or name_of(page) in _NOT_RUN[language], language
+
+
 @pytest.mark.parametrize(
     "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=name_of
 )
