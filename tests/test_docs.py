@@ -165,7 +165,7 @@ def test_shell_lines_run(page, tmp_path):
 
 
 def test_commands_for_tokens_run(tmp_path):
-    """Those of docs/service.md; the others there are servers, which test_serve_process.py starts."""
+    """Those of docs/service.md; the others there start servers: test_serve_process.py."""
     page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     lines = re.findall(r"^ocucb serve (?:token|tokens|revoke) ?.*$", page, re.MULTILINE)
     checks = re.findall(r"^ocucb serve check .*$", page, re.MULTILINE)
