@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_gallery",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "reset_modules": ("matplotlib", "gallery_style.reset"),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
