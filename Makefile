@@ -1,6 +1,7 @@
 # make reproduce   redraw every figure of the paper and check its claims, into reproduction/;
 #                  ARGS="--runs 100" is passed on
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
+# make docs        build the documentation site, offline, and say where it is
 # make lint        style and types
 # make quick       lint and the tests that answer within a minute: to run while working
 # make test        lint and tests: everything that must hold
@@ -16,14 +17,19 @@ QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.
   simulation.py::test_horizons_up_to_the_number_of_arms simulation.py::test_wrong_input \
   store.py::test_numbers_are_those_of_this_numerical_version)
 BOUNDS := .venv-lowest/constraints.txt
+SITE := docs/_build/html
 
-.PHONY: reproduce serve lint quick test test-lowest bench clean
+.PHONY: reproduce serve docs lint quick test test-lowest bench clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
 
 serve: $(READY)
 	$(BIN)/ocucb serve $(ARGS)
+
+docs: $(READY)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs $(SITE)
+	@echo "Open $(CURDIR)/$(SITE)/index.html"
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -61,4 +67,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest docs/_build docs/auto_gallery reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -281,3 +281,19 @@ def read_on_desk_and_phone(browser: Any, page: Path, pictures: int) -> Iterator[
         assert wide <= width, "one would have to scroll sideways"
         yield
     assert 'src="http' not in page.read_text()
+
+
+def public_names() -> dict[str, Any]:
+    """Return everything that the reference must describe, by its full name."""
+    from ocucb.serve import client
+
+    found = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in (ocucb, ocucb.gittins, ocucb.theory)
+        for name in module.__all__
+    }
+    return found | {
+        f"{client.__name__}.{name}": one
+        for name, one in vars(client).items()
+        if not name.startswith("_") and getattr(one, "__module__", "") == client.__name__
+    }

@@ -36,7 +36,7 @@ def test_the_map_of_the_tests_is_complete():
 
 
 def test_files_of_the_map_exist():
-    for place in re.findall(r"^\| `((?:src|tests|bench)/[^`]*)`", PAGE, re.MULTILINE):
+    for place in re.findall(r"^\| `((?:src|tests|docs|bench)/[^`]*)`", PAGE, re.MULTILINE):
         assert (ROOT / place).exists(), place
 
 

@@ -48,6 +48,15 @@ class Problem:
         Its name in tables and figures.
     paper_horizon : int or None
         The horizon that the paper uses with this instance.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> problem = ocucb.gap(K=3, gap=0.5)
+    >>> problem
+    <problem gap:K=3,gap=0.5: 3 arms, gaussian, sigma=1>
+    >>> problem.arms, problem.best_arm
+    (3, 0)
     """
 
     means: Floats
@@ -145,12 +154,17 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     ----------
     means : list of float
         Expected rewards.
-    sigma : float or list of float
+    sigma : float or list of float, optional
         Standard deviation, one for all arms or one per arm; policies are told the largest.
+
+    Returns
+    -------
+    Problem
 
     Examples
     --------
-    >>> gaussian([0, -0.3]).gaps
+    >>> import ocucb
+    >>> ocucb.gaussian([0, -0.3]).gaps
     array([0. , 0.3])
     """
     vector = _vector(means, "means")
@@ -161,9 +175,19 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
 def bernoulli(means: Numbers) -> Problem:
     """Arms that pay 1 with the given probabilities and 0 otherwise; 1/2-subgaussian.
 
+    Parameters
+    ----------
+    means : list of float
+        Probabilities of a reward of 1.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> bernoulli([0.5, 0.4]).sigma
+    >>> import ocucb
+    >>> ocucb.bernoulli([0.5, 0.4]).sigma
     0.5
     """
     vector = _vector(means, "means")
@@ -179,9 +203,21 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
 
     Such noise is subgaussian with sigma equal to its standard deviation, halfwidth / sqrt(3).
 
+    Parameters
+    ----------
+    means : list of float
+        Expected rewards.
+    halfwidth : float or list of float, optional
+        Half the width of the interval, one for all arms or one per arm.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> round(uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
+    >>> import ocucb
+    >>> round(ocucb.uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
     0.1155
     """
     vector = _vector(means, "means")
@@ -199,22 +235,27 @@ def custom_rewards(
 
     Parameters
     ----------
-    sample : function
+    sample : callable
         ``sample(mean, scale, stream)`` returns one reward whose expectation is `mean`. It is
         compiled by numba; randomness comes from `ocucb.random`.
     means : list of float
         Expected rewards.
     sigma : float
         The noise is sigma-subgaussian.
-    scales : float or list of float
+    scales : float or list of float, optional
         Passed to `sample` unchanged.
+
+    Returns
+    -------
+    Problem
 
     Examples
     --------
+    >>> import ocucb
     >>> from ocucb.random import uniform
     >>> def coin(mean, scale, stream):
     ...     return mean + (scale if uniform(stream) < 0.5 else -scale)
-    >>> custom_rewards(coin, [0, -0.3], sigma=1.0)
+    >>> ocucb.custom_rewards(coin, [0, -0.3], sigma=1.0)
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
     vector = _vector(means, "means")
@@ -248,9 +289,23 @@ def _arms(K: int, least: int = 1) -> int:
 def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     """One arm with mean 0 and K - 1 arms with mean -gap: most of the paper's experiments.
 
+    Parameters
+    ----------
+    K : int, optional
+        Number of arms.
+    gap : float, optional
+        By how much the others are worse, at least 0.
+    sigma : float or list of float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> gap(K=3, gap=0.5).means
+    >>> import ocucb
+    >>> ocucb.gap(K=3, gap=0.5).means
     array([ 0. , -0.5, -0.5])
     """
     K = _arms(K)
@@ -265,9 +320,21 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
 def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     """Means 0, -1/(4K), -1, ..., -1, with horizon K^3: where the regret of MOSS explodes.
 
+    Parameters
+    ----------
+    K : int, optional
+        Number of arms, at least 2.
+    sigma : float or list of float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> moss_failure(K=4).means
+    >>> import ocucb
+    >>> ocucb.moss_failure(K=4).means
     array([ 0.    , -0.0625, -1.    , -1.    ])
     """
     K = _arms(K, least=2)
@@ -279,9 +346,21 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
 def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     """Means -(i - 1) / K for i = 1 ... K: the paper's last experiment.
 
+    Parameters
+    ----------
+    K : int, optional
+        Number of arms.
+    sigma : float or list of float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> uniform_arms(K=4).means
+    >>> import ocucb
+    >>> ocucb.uniform_arms(K=4).means
     array([ 0.  , -0.25, -0.5 , -0.75])
     """
     K = _arms(K)
@@ -291,9 +370,21 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
 def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     """Means 1/2, 1/2 - 1/K, 0, ..., 0, with horizon K^2: the counterexample in section 2.1.
 
+    Parameters
+    ----------
+    K : int, optional
+        Number of arms, at least 2.
+    sigma : float or list of float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> conjecture(K=4).means
+    >>> import ocucb
+    >>> ocucb.conjecture(K=4).means
     array([0.5 , 0.25, 0.  , 0.  ])
     """
     K = _arms(K, least=2)
@@ -313,9 +404,21 @@ INSTANCES: dict[str, Callable[..., Problem]] = {
 def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     """Return the instance that `text` names, as on the command line.
 
+    Parameters
+    ----------
+    text : str
+        A name and its parameters: ``"gap:K=10,gap=0.3"``.
+    sigma : float or list of float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Problem
+
     Examples
     --------
-    >>> parse_problem("gap:K=10,gap=0.3")
+    >>> import ocucb
+    >>> ocucb.parse_problem("gap:K=10,gap=0.3")
     <problem gap:K=10,gap=0.3: 10 arms, gaussian, sigma=1>
     """
     name, numbers = split_specification(text)

@@ -66,7 +66,22 @@ class Description(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error."""
+    """A number and its standard error.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    stderr : float
+        Its standard error.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> estimate = ocucb.Estimate(12.3, 0.4)
+    >>> f"{estimate.value} ± {2 * estimate.stderr}"
+    '12.3 ± 0.8'
+    """
 
     value: float
     stderr: float
@@ -311,6 +326,16 @@ class PolicyResult:
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
         The largest possible regret: the horizon times the largest gap.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+    >>> one = result["ucb"]
+    >>> one.label, one.runs, one.horizon
+    ('UCB', 10, 100)
+    >>> round(float(one.pulls.sum()))
+    100
     """
 
     policy: str
@@ -340,6 +365,16 @@ class PolicyResult:
     def quantile(self, level: float | Sequence[float]) -> Any:
         """Return quantiles of the final regret, from the first 65,536 runs.
 
+        Parameters
+        ----------
+        level : float or list of float
+            Probabilities, from 0 to 1.
+
+        Returns
+        -------
+        float or numpy.ndarray
+            One quantile for each level.
+
         Examples
         --------
         >>> import ocucb
@@ -365,6 +400,15 @@ class PolicyResult:
 
         It comes from a histogram with bins 2% wide: x is rounded to the nearest edge.
 
+        Parameters
+        ----------
+        x : float
+            A regret, at least 0.
+
+        Returns
+        -------
+        Estimate
+
         Examples
         --------
         >>> import ocucb
@@ -384,6 +428,19 @@ class PolicyResult:
         """Return regrets in decreasing order, the probability of exceeding each, and its error.
 
         Corrected for the mean weight, as the mean regret is.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            Regrets, probabilities and their standard errors.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> regrets, probabilities, errors = result["ucb"].tail_curve()
+        >>> float(probabilities[0]), float(probabilities[-1])
+        (0.0, 1.0)
         """
         sums, squares = np.cumsum(self.histogram, axis=1) / self.runs
         values = np.concatenate([[0.0], sums[:-1]])
@@ -403,6 +460,15 @@ class PolicyResult:
 
         The conditional value at risk, from the first 65,536 runs.
 
+        Parameters
+        ----------
+        level : float, optional
+            At least 0 and below 1.
+
+        Returns
+        -------
+        Estimate
+
         Examples
         --------
         >>> import ocucb
@@ -418,7 +484,19 @@ class PolicyResult:
         return Estimate(start + float(excess.mean()), float(error))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result at the horizon as plain numbers: one object in ``--json``."""
+        """Return the result at the horizon as plain numbers: one object in ``--json``.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> result["ucb"].to_dict()["policy"]
+        'ucb:constant=2'
+        """
         levels = self.quantile(QUANTILES)
         return {
             "policy": self.policy,
@@ -470,6 +548,15 @@ class SimulationResult:
         ``rng=seed`` reproduces the numbers.
     version : str
         The version of ocucb that produced it.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+    >>> [one.label for one in result]
+    ['UCB']
+    >>> result["ucb"] is result[0]
+    True
     """
 
     policies: list[PolicyResult]
@@ -501,7 +588,19 @@ class SimulationResult:
         return found[0]
 
     def table(self) -> str:
-        """Return the result as text, one line per policy; error bars are two standard errors."""
+        """Return the result as text, one line per policy; error bars are two standard errors.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> print(result.table().splitlines()[-1])
+        gap:K=2,gap=0.3, gaussian rewards, sigma = 1, horizon 100, seed 1
+        """
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
         for one in self:
             half_width = 2 * float(one.stderr[-1])
@@ -543,7 +642,20 @@ class SimulationResult:
         return f"<table><caption>{self.problem}</caption>{head}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary per policy and checkpoint."""
+        """Return one dictionary per policy and checkpoint.
+
+        Returns
+        -------
+        list of dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> row = result.rows()[-1]
+        >>> row["policy"], row["t"], row["runs"]
+        ('ucb:constant=2', 100, 10)
+        """
         return [
             dict(
                 zip(
@@ -566,7 +678,19 @@ class SimulationResult:
         ]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
+        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``).
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> int(result.to_dataframe()["t"].max())
+        100
+        """
         try:
             import pandas
         except ImportError:
@@ -576,7 +700,21 @@ class SimulationResult:
         return pandas.DataFrame(self.rows(), columns=list(_COLUMNS))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to a CSV file."""
+        """Write `rows` to a CSV file.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> result.to_csv(folder.name + "/regret.csv")
+        """
         write_rows(self.rows(), path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
@@ -590,6 +728,12 @@ class SimulationResult:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> figure = result.plot()
         """
         from .figures import regret_panels, write
 
@@ -612,6 +756,12 @@ class SimulationResult:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> figure = result.plot_tail()
         """
         from .figures import tails, write
 
@@ -621,7 +771,23 @@ class SimulationResult:
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file that `load` reads."""
+        """Write everything to a JSON file that `load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> result.save(folder.name + "/result.json")
+        >>> ocucb.SimulationResult.load(folder.name + "/result.json").seed
+        1
+        """
         document = {
             "format": "ocucb-simulation",
             "format_version": _VERSION,
@@ -665,10 +831,30 @@ class SimulationResult:
     def load(path: str | os.PathLike[str]) -> SimulationResult:
         """Read a file written by `save`.
 
+        Parameters
+        ----------
+        path : path
+            The file to read.
+
+        Returns
+        -------
+        SimulationResult
+
         Raises
         ------
         ValueError
             The file is damaged or was not written by `save`; the message says what is wrong.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> result.save(folder.name + "/result.json")
+        >>> again = ocucb.SimulationResult.load(folder.name + "/result.json")
+        >>> again["ucb"].mean_regret == result["ucb"].mean_regret
+        True
         """
         document = opened(read_json(path), "simulation", _VERSION, path)
         try:

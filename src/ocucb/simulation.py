@@ -41,7 +41,26 @@ _ROUNDING = 0.03  # rounding of summed rewards, as a share of their noise, that 
 
 
 class SimulationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during `simulate`; `result` holds the finished runs, or None."""
+    """Ctrl-C during `simulate`; `result` holds the finished runs, or None.
+
+    Parameters
+    ----------
+    result : SimulationResult or None
+        The finished runs.
+
+    Attributes
+    ----------
+    result : SimulationResult or None
+        The finished runs; None if there are none.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> try:
+    ...     result = ocucb.simulate("ucb", ocucb.gap(), 100, runs=10, rng=1)
+    ... except ocucb.SimulationInterrupted as stopped:  # Ctrl-C
+    ...     result = stopped.result
+    """
 
     def __init__(self, result: SimulationResult | None) -> None:
         super().__init__("simulation interrupted")

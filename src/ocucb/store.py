@@ -100,6 +100,20 @@ class StoreError(RuntimeError):
     """A store cannot be used; the message is one sentence that says why and what to do.
 
     Where `simulate` had finished runs by then, `result` holds them.
+
+    Attributes
+    ----------
+    result : SimulationResult or None
+        The finished runs, if there are any.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> try:
+    ...     ocucb.Store("missing.db", read_only=True)
+    ... except ocucb.StoreError as error:
+    ...     print(error)
+    there is no store missing.db; simulate with --store creates one.
     """
 
     result: SimulationResult | None = None
@@ -127,7 +141,7 @@ class Store:
     ----------
     path : path
         The file; it is created if it does not exist.
-    read_only : bool
+    read_only : bool, optional
         Open an existing file and change nothing.
 
     Examples
@@ -428,8 +442,23 @@ class Store:
 
         Parameters
         ----------
-        samples : bool
+        samples : bool, optional
             Keep the regrets of single runs, for quantiles: half a megabyte per simulation.
+
+        Returns
+        -------
+        list of SimulationResult
+            Each with one policy, its `result`, and the time when it was `finished`.
+
+        Examples
+        --------
+        >>> import ocucb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/results.db"
+        >>> result = ocucb.simulate("ucb", ocucb.gap(), 100, runs=100, rng=1, store=path)
+        >>> with ocucb.Store(path, read_only=True) as store:
+        ...     [(one.problem, one.result.runs) for one in store.contents()]
+        [('gap:K=2,gap=0.3', 100)]
         """
         with self._reading():
             simulations = self._database.execute("select * from simulations order by id").fetchall()

@@ -186,6 +186,10 @@ def approximate_offset(pulls: float, t: float, horizon: float) -> float:
     horizon : float
         Number of rounds.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from ocucb import gittins
@@ -216,6 +220,11 @@ def brownian_limit(ratio: ArrayLike) -> Floats:
     ----------
     ratio : array_like
         m/T, from 1/256 to 256.
+
+    Returns
+    -------
+    numpy.ndarray
+        With the shape of `ratio`.
 
     Examples
     --------

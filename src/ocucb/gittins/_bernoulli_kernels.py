@@ -128,6 +128,25 @@ def bernoulli_index(m: float, successes: float, failures: float, table: Floats) 
 
     The arguments are whole numbers of any numeric type. Beyond the table's horizon
     (m + successes + failures > horizon) the result is nan.
+
+    Parameters
+    ----------
+    m : int
+        Rounds left, including the current one.
+    successes, failures : int
+        How often the arm paid 1 and 0.
+    table : numpy.ndarray
+        From `bernoulli_surrogate`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from ocucb import gittins
+    >>> round(gittins.bernoulli_index(2, 0, 0, gittins.bernoulli_surrogate(10)), 6)
+    0.555556
     """
     rounds = int(m)
     T = int(successes + failures)

@@ -159,6 +159,25 @@ def offset(m: float, T: float, table: Floats) -> float:
 
     m and T are whole numbers of any numeric type. With m <= 1 round left the offset is 0;
     beyond the table's horizon (m + T > horizon + 1) the result is nan.
+
+    Parameters
+    ----------
+    m : int
+        Rounds left, including the current one.
+    T : int
+        Number of times the arm has been pulled, at least 1.
+    table : numpy.ndarray
+        From `surrogate`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from ocucb import gittins
+    >>> round(gittins.offset(10, 10, gittins.surrogate(100)), 6)
+    0.123035
     """
     if m <= 1.0:
         return 0.0

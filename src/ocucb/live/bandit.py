@@ -49,11 +49,11 @@ class Bandit:
     sigma : float, optional
         Instead of bounds: rewards are sigma-subgaussian, for example normal with this standard
         deviation.
-    minimize : bool
+    minimize : bool, optional
         Rewards are losses: smaller is better.
-    strict : bool
+    strict : bool, optional
         Reject rewards outside the bounds instead of warning once.
-    rng : int, numpy Generator or None
+    rng : int, numpy Generator or None, optional
         Seed for everything random: ties and randomised policies. None draws a fresh seed.
 
     Attributes
@@ -361,6 +361,11 @@ class Bandit:
 
         For a fixed share of traffic, or a fallback. Retired arms can be played, too.
 
+        Parameters
+        ----------
+        arm : str or int
+            The arm.
+
         Examples
         --------
         >>> import ocucb
@@ -379,6 +384,11 @@ class Bandit:
         """Close an open ask whose reward will never arrive.
 
         The round still counts; the pull does not.
+
+        Parameters
+        ----------
+        arm : str or int
+            The arm.
 
         Examples
         --------
@@ -431,6 +441,11 @@ class Bandit:
         From here on, indices are computed for the new horizon. A policy with a memory of its own
         (improved UCB, explore-then-commit) starts afresh with what is known about the arms.
 
+        Parameters
+        ----------
+        horizon : int
+            The new number of rounds, larger than the old one.
+
         Examples
         --------
         >>> import ocucb
@@ -457,6 +472,11 @@ class Bandit:
         New arms are played once before any other, in order. K in the policy's formula is the
         number of active arms, so it grows. A policy with a memory of its own starts afresh with
         what is known about the arms.
+
+        Parameters
+        ----------
+        arms : str or int, or a list of them
+            New names, or names of retired arms.
 
         Examples
         --------
@@ -488,6 +508,11 @@ class Bandit:
 
         K in the policy's formula shrinks. A policy with a memory of its own starts afresh with what
         is known about the arms.
+
+        Parameters
+        ----------
+        arms : str or int, or a list of them
+            Names of active arms; one must remain.
 
         Examples
         --------
@@ -567,6 +592,11 @@ class Bandit:
         for randomised ones that state it (Maillard sampling, Tsallis-INF, epsilon-greedy, uniform
         play), and for Thompson sampling with two arms. Nothing changes.
 
+        Returns
+        -------
+        dict or None
+            Probabilities by arm.
+
         Examples
         --------
         >>> import ocucb
@@ -588,6 +618,10 @@ class Bandit:
 
     def to_parts(self) -> dict[str, Any]:
         """Return rules and state as numbers and arrays: the arguments of `from_parts`.
+
+        Returns
+        -------
+        dict
 
         Examples
         --------
@@ -658,6 +692,10 @@ class Bandit:
             Sum of the squared deviations from each arm's mean, for a policy that takes the
             variance.
 
+        Returns
+        -------
+        Bandit
+
         Examples
         --------
         >>> import ocucb
@@ -708,6 +746,10 @@ class Bandit:
     def to_dict(self) -> dict[str, Any]:
         """Return rules and state as numbers, strings and lists: what `save` writes.
 
+        Returns
+        -------
+        dict
+
         Examples
         --------
         >>> import ocucb
@@ -723,6 +765,11 @@ class Bandit:
 
         The file is replaced atomically: if the process is killed at any moment, the old file or
         the new one is there.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced in one step.
 
         Examples
         --------
@@ -751,6 +798,20 @@ class Bandit:
             The file; it is never changed.
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own: the file holds only its name.
+
+        Returns
+        -------
+        Bandit
+
+        Examples
+        --------
+        >>> import ocucb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
+        >>> bandit.tell("a", 0.5)
+        >>> bandit.save(folder.name + "/bandit.json")
+        >>> ocucb.Bandit.load(folder.name + "/bandit.json").rounds
+        1
         """
         return cls._restored(read_json(path), policy, str(path))
 
@@ -759,6 +820,17 @@ class Bandit:
         cls, document: dict[str, Any], *, policy: Policy | PolicyFamily | None = None
     ) -> Bandit:
         """Return the bandit whose `to_dict` gave `document`.
+
+        Parameters
+        ----------
+        document : dict
+            What `to_dict` returned.
+        policy : Policy or PolicyFamily, optional
+            The policy, if it is one of your own.
+
+        Returns
+        -------
+        Bandit
 
         Examples
         --------

@@ -84,6 +84,17 @@ class Summary:
         What the next `ask` returns.
     why : str
         The reason.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
+    >>> bandit.tell(["red", "green"], [0.2, 0.7])
+    >>> summary = bandit.summary()
+    >>> summary.next_arm
+    'green'
+    >>> summary.mean
+    array([0.2, 0.7])
     """
 
     arms: list[Arm]
@@ -104,7 +115,21 @@ class Summary:
     why: str
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each arm."""
+        """Return one dictionary for each arm.
+
+        Returns
+        -------
+        list of dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
+        >>> bandit.tell(["red", "green"], [0.2, 0.7])
+        >>> summary = bandit.summary()
+        >>> [row["pulls"] for row in summary.rows()]
+        [1, 1]
+        """
         columns = (self.arms, *(getattr(self, name).tolist() for name in _COLUMNS[1:]))
         return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -149,7 +174,21 @@ class Summary:
         return f"and {hidden:,} arms with less traffic" if hidden else ""
 
     def table(self) -> str:
-        """Return a line for each arm (of many: the 30 with the most traffic) and the next play."""
+        """Return a line for each arm (of many: the 30 with the most traffic) and the next play.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
+        >>> bandit.tell(["red", "green"], [0.2, 0.7])
+        >>> summary = bandit.summary()
+        >>> print(summary.table().splitlines()[-1])
+        round 3 of 100: UCB plays 'green', because its index is the largest.
+        """
         text = table(self._cells(), left=(0, 4))
         return "\n".join(filter(None, [text, self._hidden(), self.next]))
 
@@ -179,6 +218,14 @@ class Summary:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
+        >>> bandit.tell(["red", "green"], [0.2, 0.7])
+        >>> summary = bandit.summary()
+        >>> figure = summary.plot()
         """
         from ..figures import write
 

@@ -851,7 +851,6 @@ CLAIMS = (
         f"section 2, l. 282; {_APPENDIX}, l. 1189",
         ("psi", "alpha"),
         _psi_is_weak,
-        headline=True,
     ),
     Claim(
         5,
@@ -889,7 +888,6 @@ CLAIMS = (
         "conclusions, l. 776",
         ("alpha",),
         _spread("alpha", "α"),
-        headline=True,
     ),
     Claim(
         10,
@@ -987,7 +985,6 @@ CLAIMS = (
         f"{_APPENDIX}, l. 1316",
         COMPARISON,
         _competitive("MOSS", COMPARISON),
-        headline=True,
     ),
     Claim(
         23,
@@ -995,7 +992,6 @@ CLAIMS = (
         f"{_APPENDIX}, l. 1317",
         COMPARISON,
         _indistinguishable(COMPARISON),
-        headline=True,
     ),
     Claim(
         24,

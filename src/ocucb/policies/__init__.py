@@ -146,9 +146,19 @@ for _family in (
 def parse_policy(text: str) -> Policy:
     """Return the policy that `text` specifies, in the syntax of the command line.
 
+    Parameters
+    ----------
+    text : str
+        A name and parameters: ``"moss:constant=4"``.
+
+    Returns
+    -------
+    Policy
+
     Examples
     --------
-    >>> parse_policy("moss:constant=4")
+    >>> import ocucb
+    >>> ocucb.parse_policy("moss:constant=4")
     MOSS(constant=4)
     """
     name, numbers = split_specification(text)

@@ -97,6 +97,8 @@ class PolicyFamily:
     ----------
     name : str
         Its name on the command line.
+    label : str
+        Its name in tables and figures.
     kind : {"index", "sampling", "choice"}
         What `function` returns: an index or bonus, a deviation, or an arm.
     source : callable
@@ -144,6 +146,14 @@ class PolicyFamily:
     check : bool
         Whether to check `unplayed_index`, `concave` and `concave_until` on a grid before a user's
         policy is played.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> ocucb.OCUCB.name, ocucb.OCUCB.defaults
+    ('ocucb', {'alpha': 3.0, 'psi': 2.0})
+    >>> ocucb.OCUCB(alpha=2.5)
+    OCUCB(alpha=2.5, psi=2)
     """
 
     name: str
@@ -314,8 +324,13 @@ def _with(family: PolicyFamily, **changes: Any) -> PolicyFamily:
 def _family_of(facts: dict[str, Any], doc: str | None, module: str) -> PolicyFamily:
     """Return a family with the docstring and module of the function that states it."""
     family = PolicyFamily(**facts)
+    call = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value)
+        for name, value in family.defaults.items()
+    ]
     object.__setattr__(family, "__doc__", doc)
     object.__setattr__(family, "__module__", module)
+    object.__setattr__(family, "__signature__", inspect.Signature(call))  # what help shows
     return family
 
 
@@ -333,6 +348,13 @@ class Policy:
         The rule.
     values : tuple of float
         Its parameters, in the order of ``family.defaults``.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> policy = ocucb.OCUCB(alpha=2.5)
+    >>> policy.name, policy.label
+    ('ocucb:alpha=2.5,psi=2', 'OCUCB(alpha=2.5)')
     """
 
     family: PolicyFamily
@@ -366,6 +388,21 @@ class Policy:
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
         """Return what an index policy adds to an arm's mean, in units of sigma.
 
+        Parameters
+        ----------
+        pulls : float
+            The arm's pulls before round t, at least 1.
+        t : float
+            The round, counted from 1.
+        horizon : float
+            Number of rounds.
+        arms : float
+            Number of arms, or of effective arms.
+
+        Returns
+        -------
+        float
+
         Examples
         --------
         >>> from ocucb import OCUCB
@@ -392,10 +429,19 @@ class Policy:
 
         Parameters
         ----------
-        pulls, sums : array of float
+        t, horizon : float
+            The round, counted from 1, and the number of rounds.
+        pulls, sums : list of float
             Pulls and summed rewards of each arm; every arm has been played.
-        memory : array of float, optional
+        sigma : float
+            Rewards are sigma-subgaussian.
+        memory : list of float, optional
             What the policy remembers, if anything; it is left as it is.
+
+        Returns
+        -------
+        numpy.ndarray
+            One probability per arm.
 
         Examples
         --------
@@ -595,7 +641,7 @@ def index_policy(
         ``index(mean, pulls, t, horizon, arms, sigma, ...)``, or ``index(mean, variance, pulls,
         ...)`` with the empirical variance of the arm's rewards. The function takes and returns
         floats, and numba must be able to compile it.
-    **facts
+    **facts : dict
         Any attribute of `PolicyFamily`. Engines use
 
         unplayed_index : {"nonincreasing", "constant", "nondecreasing"}
@@ -608,6 +654,11 @@ def index_policy(
             are ``a + b / sqrt(pulls)``.
         concave_until : callable
             ``concave_until(horizon, arms, ...)``: pulls beyond which the bonus is zero.
+
+    Returns
+    -------
+    PolicyFamily or callable
+        The family; a decorator, if only facts are given.
 
     Examples
     --------
@@ -639,9 +690,14 @@ def kl_policy(
     ----------
     function : callable
         ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
-    **facts
+    **facts : dict
         As for `index_policy`. `unplayed_index` is about the index; `concave` also says that while
         the arm is played the budget is concave throughout, or convex throughout.
+
+    Returns
+    -------
+    PolicyFamily or callable
+        The family; a decorator, if only facts are given.
 
     Examples
     --------
@@ -672,7 +728,29 @@ def sampling_policy(
 ) -> PolicyFamily | Decorator:
     """Make a policy out of a standard deviation: it plays the arm with the largest sample.
 
-    `function` has the form ``deviation(pulls, t, horizon, arms, ...)``; see `index_policy`.
+    In every round a fresh normal sample is drawn for each arm, around its mean.
+
+    Parameters
+    ----------
+    function : callable
+        ``deviation(pulls, t, horizon, arms, ...)``, in units of sigma; see `index_policy`.
+    **facts : dict
+        As for `index_policy`; `unplayed_index` is about the deviation.
+
+    Returns
+    -------
+    PolicyFamily or callable
+        The family; a decorator, if only facts are given.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from math import sqrt
+    >>> @ocucb.sampling_policy(unplayed_index="constant")
+    ... def timid(pulls, t, horizon, arms, scale=0.5):
+    ...     return scale / sqrt(pulls)
+    >>> timid(scale=0.3)
+    timid(scale=0.3)
     """
     return _decorate(function, "sampling", facts)
 
@@ -686,10 +764,30 @@ def choice_policy(
 ) -> PolicyFamily | Decorator:
     """Make a policy out of a function that picks the arm to play.
 
-    `function` has the form ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)``. It is
-    called from round K + 1 on; `pulls` and `sums` hold the pulls and summed rewards of the K arms,
-    `memory` is its own array of ``memory(K)`` numbers (zero when a run starts), and `stream` is for
-    `ocucb.random.uniform` and the like.
+    Parameters
+    ----------
+    function : callable
+        ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)`` returns the number of an
+        arm, from 0. It is called from round K + 1 on; `pulls` and `sums` hold the pulls and summed
+        rewards of the K arms, `memory` is its own array of ``memory(K)`` numbers (zero when a run
+        starts), and `stream` is for `ocucb.random.uniform` and the like.
+    **facts : dict
+        Any attribute of `PolicyFamily`, above all `memory`, `challenge` and `probabilities`.
+
+    Returns
+    -------
+    PolicyFamily or callable
+        The family; a decorator, if only facts are given.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from ocucb.random import below
+    >>> @ocucb.choice_policy
+    ... def anything(t, horizon, pulls, sums, sigma, memory, stream):
+    ...     return below(stream, pulls.size)
+    >>> anything()
+    anything()
     """
     return _decorate(function, "choice", facts)
 

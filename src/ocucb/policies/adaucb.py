@@ -3,10 +3,6 @@
 The formula was checked against two independent implementations, one of which calls it UCB-dagger.
 With H = T * K_eff, K_eff being the effective arms, it is MOSS with K_eff in place of K and a
 logarithm that does not vanish.
-
->>> from ocucb import AdaUCB
->>> AdaUCB()
-AdaUCB()
 """
 
 from math import e, log, sqrt
@@ -29,6 +25,14 @@ def AdaUCB(pulls: float, t: float, horizon: float, effective_arms: float) -> flo
     worse than UCB by more than a constant factor, all at once. The index of a waiting arm never
     rises: it stands still while an arm with at least as many pulls is played. ``pulls * bonus`` was
     checked to be concave where effective arms are a + b / sqrt(pulls), for n up to 10^9.
+
+    Examples
+    --------
+    >>> from ocucb import AdaUCB
+    >>> AdaUCB()
+    AdaUCB()
+    >>> round(AdaUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.6792
     """
     x = horizon / (pulls * effective_arms) + e
     return sqrt(2.0 / pulls * log(x * sqrt(log(x))))

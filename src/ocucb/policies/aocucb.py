@@ -1,9 +1,4 @@
-"""Almost Optimally Confident UCB: Lattimore (2015), algorithm 2.
-
->>> from ocucb import AOCUCB
->>> AOCUCB()
-AOCUCB()
-"""
+"""Almost Optimally Confident UCB: Lattimore (2015), algorithm 2."""
 
 from math import log, sqrt
 
@@ -21,5 +16,13 @@ def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:
     """Almost Optimally Confident UCB, a simpler variant of OCUCB.
 
     It has the regret guarantees of improved UCB, with a short proof (the paper's last theorem).
+
+    Examples
+    --------
+    >>> from ocucb import AOCUCB
+    >>> AOCUCB()
+    AOCUCB()
+    >>> round(AOCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.6615
     """
     return sqrt(2.0 / pulls * log(horizon / pulls))

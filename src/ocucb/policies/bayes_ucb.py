@@ -1,9 +1,4 @@
-"""Bayes-UCB: Kaufmann, Cappé and Garivier (2012).
-
->>> from ocucb import BayesUCB
->>> BayesUCB()
-BayesUCB(c=0)
-"""
+"""Bayes-UCB: Kaufmann, Cappé and Garivier (2012)."""
 
 from math import log, sqrt
 
@@ -56,5 +51,18 @@ def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0
     Checked against the authors' own program (as part of SMPyBandits), which has c = 0, and against
     the abstract of Kaufmann (2018), On Bayesian index policies for sequential resource allocation;
     the ranges of c are quoted from memory of the theorems.
+
+    Parameters
+    ----------
+    c : float, optional
+        Power of log n in the level, at least 0.
+
+    Examples
+    --------
+    >>> from ocucb import BayesUCB
+    >>> BayesUCB()
+    BayesUCB(c=0)
+    >>> round(BayesUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.1632
     """
     return normal_quantile(_tail(t, horizon, c)) / sqrt(pulls)

@@ -1,9 +1,4 @@
-"""The Gittins index strategy for Bernoulli rewards with a uniform prior on the means.
-
->>> from ocucb import BernoulliGittins
->>> BernoulliGittins()
-BernoulliGittins()
-"""
+"""The Gittins index strategy for Bernoulli rewards with a uniform prior on the means."""
 
 from typing import Any
 
@@ -39,6 +34,12 @@ def BernoulliGittins(
     """Play the arm with the largest finite-horizon Gittins index; horizons up to 5,000.
 
     The table takes about 15 s to compute at horizon 1,000 and is cached.
+
+    Examples
+    --------
+    >>> from ocucb import BernoulliGittins
+    >>> BernoulliGittins()
+    BernoulliGittins()
     """
     for i in range(pulls.size):
         memory[i] = bernoulli_index(horizon - t + 1.0, sums[i], pulls[i] - sums[i], table)

@@ -1,9 +1,4 @@
-"""Thompson sampling for rewards of 0 and 1, with a uniform prior: Thompson (1933).
-
->>> from ocucb import BetaThompson
->>> BetaThompson()
-BetaThompson()
-"""
+"""Thompson sampling for rewards of 0 and 1, with a uniform prior: Thompson (1933)."""
 
 from typing import Any
 
@@ -34,6 +29,12 @@ def BetaThompson(
     It runs step by step: the clocks of `skip_thompson` need normal samples.
 
     Checked against two programs by others, which have the same posterior.
+
+    Examples
+    --------
+    >>> from ocucb import BetaThompson
+    >>> BetaThompson()
+    BetaThompson()
     """
     for i in range(pulls.size):
         memory[i] = beta(stream, 1.0 + sums[i], 1.0 + pulls[i] - sums[i])

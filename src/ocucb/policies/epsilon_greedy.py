@@ -1,9 +1,4 @@
-"""Epsilon-greedy: usually the best arm so far, occasionally a random one.
-
->>> from ocucb import EpsilonGreedy
->>> EpsilonGreedy(epsilon=0.05)
-EpsilonGreedy(epsilon=0.05)
-"""
+"""Epsilon-greedy: usually the best arm so far, occasionally a random one."""
 
 from math import inf
 from typing import Any
@@ -56,7 +51,19 @@ def EpsilonGreedy(
     stream: Any,
     epsilon: float = 0.1,
 ) -> int:
-    """Play a random arm with fixed probability epsilon, otherwise the one with the largest mean."""
+    """Play a random arm with fixed probability epsilon, otherwise the one with the largest mean.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Probability of a random arm, from 0 to 1.
+
+    Examples
+    --------
+    >>> from ocucb import EpsilonGreedy
+    >>> EpsilonGreedy(epsilon=0.05)
+    EpsilonGreedy(epsilon=0.05)
+    """
     if uniform(stream) < epsilon:
         return below(stream, pulls.size)
     for i in range(pulls.size):

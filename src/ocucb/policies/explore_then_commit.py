@@ -1,9 +1,4 @@
-"""Explore, then commit: Robbins (1952), Perchet et al. (2016).
-
->>> from ocucb import ExploreThenCommit
->>> ExploreThenCommit(m=50)
-ExploreThenCommit(m=50)
-"""
+"""Explore, then commit: Robbins (1952), Perchet et al. (2016)."""
 
 from typing import Any
 
@@ -34,7 +29,19 @@ def ExploreThenCommit(
     stream: Any,
     m: float = 10.0,
 ) -> int:
-    """Play each arm m times, then commit to the best."""
+    """Play each arm m times, then commit to the best.
+
+    Parameters
+    ----------
+    m : int, optional
+        How often each arm is played at first, at least 1.
+
+    Examples
+    --------
+    >>> from ocucb import ExploreThenCommit
+    >>> ExploreThenCommit(m=50)
+    ExploreThenCommit(m=50)
+    """
     if t <= m * pulls.size:
         return int(t - 1.0) % int(pulls.size)
     if memory[0] == 0.0:

@@ -1,9 +1,4 @@
-"""The finite-horizon Gittins index strategy: Bradt, Johnson and Karlin (1956), Lattimore (2016).
-
->>> from ocucb import Gittins
->>> round(Gittins().bonus(pulls=10, t=91, horizon=100, arms=2), 6)
-0.123035
-"""
+"""The finite-horizon Gittins index strategy: Bradt, Johnson and Karlin (1956), Lattimore (2016)."""
 
 from typing import Any
 
@@ -25,5 +20,11 @@ def Gittins(pulls: float, t: float, horizon: float, arms: float, table: Any) -> 
 
     Optimal for one unknown arm against a known one, and nearly Bayes-optimal for several.
     ``pulls * g`` was checked to be concave while an arm is played, on whole diagonals m + T.
+
+    Examples
+    --------
+    >>> from ocucb import Gittins
+    >>> round(Gittins().bonus(pulls=10, t=91, horizon=100, arms=2), 6)
+    0.123035
     """
     return offset(horizon - t + 1.0, pulls, table)

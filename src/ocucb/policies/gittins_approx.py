@@ -1,9 +1,4 @@
-"""A closed-form approximation of the Gittins index: Lattimore (2016).
-
->>> from ocucb import GittinsApprox
->>> round(GittinsApprox().bonus(pulls=10, t=1, horizon=10_000, arms=2), 6)
-0.947995
-"""
+"""A closed-form approximation of the Gittins index: Lattimore (2016)."""
 
 from .._compile import inlined
 from ..gittins import approximate_offset
@@ -26,5 +21,11 @@ def GittinsApprox(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     Where a logarithm is not positive (M <= 1 or M <= T), the bonus is 0. `unplayed_index` is not
     declared, because for T < M < 1.066 T the index of an unplayed arm can rise.
+
+    Examples
+    --------
+    >>> from ocucb import GittinsApprox
+    >>> round(GittinsApprox().bonus(pulls=10, t=1, horizon=10_000, arms=2), 6)
+    0.947995
     """
     return _offset(pulls, t, horizon)

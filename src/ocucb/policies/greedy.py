@@ -1,9 +1,4 @@
-"""Greedy play: the largest mean so far, a baseline that never explores.
-
->>> from ocucb import Greedy
->>> Greedy()
-Greedy()
-"""
+"""Greedy play: the largest mean so far, a baseline that never explores."""
 
 from ._base import index_policy
 
@@ -16,5 +11,12 @@ from ._base import index_policy
     concave=True,
 )
 def Greedy(pulls: float, t: float, horizon: float, arms: float) -> float:
-    """Play the arm with the largest mean; regret grows linearly, as it may never find the best."""
+    """Play the arm with the largest mean; regret grows linearly, as it may never find the best.
+
+    Examples
+    --------
+    >>> from ocucb import Greedy
+    >>> Greedy()
+    Greedy()
+    """
     return 0.0

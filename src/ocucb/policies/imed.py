@@ -1,9 +1,4 @@
-"""IMED, indexed minimum empirical divergence: Honda and Takemura (2015).
-
->>> from ocucb import IMED
->>> IMED()
-IMED()
-"""
+"""IMED, indexed minimum empirical divergence: Honda and Takemura (2015)."""
 
 from math import log, sqrt
 from typing import Any
@@ -61,6 +56,12 @@ def IMED(
 
     Checked against the rule in two libraries by others, bandit-kit and statrl; the paper itself was
     not at hand.
+
+    Examples
+    --------
+    >>> from ocucb import IMED
+    >>> IMED()
+    IMED()
     """
     best = sums[0] / pulls[0]
     for i in range(1, pulls.size):

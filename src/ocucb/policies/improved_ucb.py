@@ -1,9 +1,4 @@
-"""Improved UCB: Auer and Ortner (2010), elimination in phases.
-
->>> from ocucb import ImprovedUCB
->>> ImprovedUCB()
-ImprovedUCB()
-"""
+"""Improved UCB: Auer and Ortner (2010), elimination in phases."""
 
 from math import ceil, e, log, sqrt
 from typing import Any
@@ -33,6 +28,12 @@ def ImprovedUCB(
     It is stated for rewards in [0, 1], so rewards are divided by 2 sigma. The remaining arms take
     turns within a phase. The phases end when n d^2 < e; if several arms then remain, the one
     with the largest mean is played to the end.
+
+    Examples
+    --------
+    >>> from ocucb import ImprovedUCB
+    >>> ImprovedUCB()
+    ImprovedUCB()
     """
     arms = pulls.size
     d, target = memory[0], memory[1]

@@ -1,9 +1,4 @@
-"""Kullback-Leibler Maillard sampling: Qin, Jun and Zhang (2023).
-
->>> from ocucb import KLMaillard
->>> KLMaillard()
-KLMaillard()
-"""
+"""Kullback-Leibler Maillard sampling: Qin, Jun and Zhang (2023)."""
 
 from math import exp
 from typing import Any
@@ -60,6 +55,12 @@ def KLMaillard(
     It runs step by step: every round is a draw that may go to any arm.
 
     Checked against the authors' own program; what is proved comes from the paper's abstract.
+
+    Examples
+    --------
+    >>> from ocucb import KLMaillard
+    >>> KLMaillard()
+    KLMaillard()
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)

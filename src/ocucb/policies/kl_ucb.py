@@ -1,9 +1,4 @@
-"""KL-UCB: Garivier and Cappé (2011), Cappé et al. (2013).
-
->>> from ocucb import KLUCB
->>> KLUCB()
-KLUCB(c=0)
-"""
+"""KL-UCB: Garivier and Cappé (2011), Cappé et al. (2013)."""
 
 from math import log
 
@@ -30,5 +25,18 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     Checked against two programs by others (SMPyBandits and one in MATLAB), which have the same
     budget; the paper itself was not at hand. Lattimore and Szepesvari (2020), chapter 10, use the
     larger log(1 + t log(t)^2).
+
+    Parameters
+    ----------
+    c : float, optional
+        Factor of log log t, at least 0.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCB
+    >>> KLUCB()
+    KLUCB(c=0)
+    >>> round(KLUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5174
     """
     return log(t) + c * log(max(1.0, log(t)))

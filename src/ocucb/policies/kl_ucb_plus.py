@@ -1,9 +1,4 @@
-"""KL-UCB+: Garivier and Cappé (2011), analysed by Honda (2019).
-
->>> from ocucb import KLUCBPlus
->>> KLUCBPlus()
-KLUCBPlus()
-"""
+"""KL-UCB+: Garivier and Cappé (2011), analysed by Honda (2019)."""
 
 from math import log
 
@@ -28,5 +23,13 @@ def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     Checked against two programs by others, which have the same budget. What is proved comes from
     the abstracts of Honda (2019) and Kaufmann (2018). With a known horizon n and log(n / T) it is
     called KL-UCB-H+.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCBPlus
+    >>> KLUCBPlus()
+    KLUCBPlus()
+    >>> round(KLUCBPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.2686
     """
     return log(max(1.0, t / pulls))

@@ -1,9 +1,4 @@
-"""KL-UCB++: Ménard and Garivier (2017).
-
->>> from ocucb import KLUCBPlusPlus
->>> KLUCBPlusPlus()
-KLUCBPlusPlus()
-"""
+"""KL-UCB++: Ménard and Garivier (2017)."""
 
 from math import log
 
@@ -32,6 +27,14 @@ def KLUCBPlusPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     Checked against the paper's exploration function as quoted in SMPyBandits, twice: for this one
     and for the anytime variant of KL-UCB-switch.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCBPlusPlus
+    >>> KLUCBPlusPlus()
+    KLUCBPlusPlus()
+    >>> round(KLUCBPlusPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    2.0024
     """
     y = horizon / (arms * pulls)
     if y <= 1.0:

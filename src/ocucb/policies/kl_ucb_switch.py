@@ -1,9 +1,4 @@
-"""KL-UCB-switch: Garivier, Hadiji, Ménard and Stoltz (2022).
-
->>> from ocucb import KLUCBSwitch
->>> KLUCBSwitch()
-KLUCBSwitch()
-"""
+"""KL-UCB-switch: Garivier, Hadiji, Ménard and Stoltz (2022)."""
 
 from math import floor, log, sqrt
 
@@ -73,5 +68,13 @@ def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     Checked against two programs by others (SMPyBandits and one with t in place of n), which have
     the same switch and budget.
+
+    Examples
+    --------
+    >>> from ocucb import KLUCBSwitch
+    >>> KLUCBSwitch()
+    KLUCBSwitch()
+    >>> round(KLUCBSwitch().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5538
     """
     return log(max(1.0, horizon / (arms * pulls)))

@@ -3,10 +3,6 @@
 Checked against one source only, the paper's abstract with the order of its bonus as others quote
 it, sqrt(n log n) / T for two arms. The factor 1 / K under the root is the one that gives the
 abstract's sqrt(K n log n); the scale eta is a parameter, 1 unless given.
-
->>> from ocucb import LightTailed
->>> LightTailed(eta=0.1)
-LightTailed(eta=0.1)
 """
 
 from math import log, sqrt
@@ -30,5 +26,18 @@ def LightTailed(pulls: float, t: float, horizon: float, arms: float, eta: float 
     For subgaussian rewards the worst-case mean is O(sqrt(K n log n)) and P(regret > x) is at most
     exp(-c x / sqrt(K n)), the best rate among policies with such a mean. The price: on a fixed
     problem regret grows like sqrt(n log n), not log n.
+
+    Parameters
+    ----------
+    eta : float, optional
+        Factor under the root, above 0.
+
+    Examples
+    --------
+    >>> from ocucb import LightTailed
+    >>> LightTailed(eta=0.1)
+    LightTailed(eta=0.1)
+    >>> round(LightTailed().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    14.6924
     """
     return sqrt(eta * horizon * log(horizon) / arms) / pulls

@@ -1,9 +1,4 @@
-"""Maillard sampling: Maillard (2013), analysed by Bian and Jun (2022).
-
->>> from ocucb import Maillard
->>> Maillard().probabilities(t=5, horizon=100, pulls=[2, 2], sums=[2.0, 0.0], sigma=1.0).round(4)
-array([0.7311, 0.2689])
-"""
+"""Maillard sampling: Maillard (2013), analysed by Bian and Jun (2022)."""
 
 from math import exp
 from typing import Any
@@ -57,6 +52,13 @@ def Maillard(
 
     Checked against the program of Qin, Jun and Zhang (2023), who compare with it; what is proved
     comes from the abstracts of Bian and Jun (2022) and of Qin, Jun and Zhang.
+
+    Examples
+    --------
+    >>> from ocucb import Maillard
+    >>> policy = Maillard()
+    >>> policy.probabilities(t=5, horizon=100, pulls=[2, 2], sums=[2.0, 0.0], sigma=1.0).round(4)
+    array([0.7311, 0.2689])
     """
     gaussian_probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory, stream)

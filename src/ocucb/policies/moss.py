@@ -1,9 +1,4 @@
-"""MOSS: Audibert and Bubeck (2009), with the constant from the paper's experiments.
-
->>> from ocucb import MOSS
->>> MOSS(constant=4)
-MOSS(constant=4)
-"""
+"""MOSS: Audibert and Bubeck (2009), with the constant from the paper's experiments."""
 
 from math import log, sqrt
 
@@ -28,5 +23,18 @@ def MOSS(pulls: float, t: float, horizon: float, arms: float, constant: float = 
 
     Audibert and Bubeck's analysis suggests constant = 4 for rewards with sigma = 1; the paper finds
     2 better in practice and says that 2 + epsilon can be proved.
+
+    Parameters
+    ----------
+    constant : float, optional
+        Factor under the root, above 0.
+
+    Examples
+    --------
+    >>> from ocucb import MOSS
+    >>> MOSS(constant=4)
+    MOSS(constant=4)
+    >>> round(MOSS().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5538
     """
     return sqrt(constant / pulls * log(max(1.0, horizon / (pulls * arms))))

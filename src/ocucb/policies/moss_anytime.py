@@ -3,10 +3,6 @@
 The formula was checked against two independent transcriptions of the paper's index for rewards in
 [0, 1], mean + sqrt((1 + alpha) / 2 * log(max(1, t / (K T))) / T). Such rewards have sigma = 1/2 at
 most, which gives the formula below in units of sigma.
-
->>> from ocucb import MOSSAnytime
->>> MOSSAnytime()
-MOSSAnytime(alpha=1.35)
 """
 
 from math import log, sqrt
@@ -30,5 +26,18 @@ def MOSSAnytime(pulls: float, t: float, horizon: float, arms: float, alpha: floa
     Its worst-case regret is O(sqrt(n K)) for every n, for bounded or subgaussian rewards and
     alpha > 0; alpha = 1.35 minimises the constant. The bonus is zero once T >= t / K. Since that
     edge moves with t, `concave` is not declared.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Above -1; regret bounds are proved above 0.
+
+    Examples
+    --------
+    >>> from ocucb import MOSSAnytime
+    >>> MOSSAnytime()
+    MOSSAnytime(alpha=1.35)
+    >>> round(MOSSAnytime().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.7227
     """
     return sqrt(2.0 * (1.0 + alpha) / pulls * log(max(1.0, t / (pulls * arms))))

@@ -1,9 +1,4 @@
-"""MOTS, minimax optimal Thompson sampling: Jin, Xu, Shi, Xiao and Gu (2021).
-
->>> from ocucb import MOTS
->>> MOTS(rho=0.99)
-MOTS(rho=0.99, alpha=4)
-"""
+"""MOTS, minimax optimal Thompson sampling: Jin, Xu, Shi, Xiao and Gu (2021)."""
 
 from math import log, sqrt
 from typing import Any
@@ -49,6 +44,19 @@ def MOTS(
 
     The rule agrees with the paper's abstract; the ranges of rho and alpha come from one source, a
     table of policies, and were not checked against the theorems.
+
+    Parameters
+    ----------
+    rho : float, optional
+        Precision of the samples, above 0; proved between 1/2 and 1.
+    alpha : float, optional
+        Factor under the root of the bound that clips them, above 0; proved from 4 on.
+
+    Examples
+    --------
+    >>> from ocucb import MOTS
+    >>> MOTS(rho=0.99)
+    MOTS(rho=0.99, alpha=4)
     """
     arms = pulls.size
     for i in range(arms):

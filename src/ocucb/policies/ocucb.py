@@ -1,9 +1,4 @@
-"""Optimally Confident UCB: Lattimore (2015), algorithm 1.
-
->>> from ocucb import OCUCB
->>> OCUCB(alpha=2.5)
-OCUCB(alpha=2.5, psi=2)
-"""
+"""Optimally Confident UCB: Lattimore (2015), algorithm 1."""
 
 from math import log, sqrt
 
@@ -26,5 +21,20 @@ def OCUCB(
 
     Its problem-dependent and worst-case regret are both order-optimal for alpha > 2 and
     psi >= 2 (theorems 1 and 2). The paper's experiments use alpha = 3.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Factor under the root, above 0; regret bounds are proved above 2.
+    psi : float, optional
+        Factor in the logarithm, at least 1; regret bounds are proved from 2 on.
+
+    Examples
+    --------
+    >>> from ocucb import OCUCB
+    >>> OCUCB(alpha=2.5)
+    OCUCB(alpha=2.5, psi=2)
+    >>> round(OCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.4989
     """
     return sqrt(alpha / pulls * log(psi * horizon / t))

@@ -2,10 +2,6 @@
 
 The paper states no formula, only "setting alpha = 2 and adding an additional O(log log t) bonus as
 in KL-UCB". KL-UCB adds c log log t to the logarithm; so does this. Checked against the paper.
-
->>> from ocucb import OCUCBLogLog
->>> OCUCBLogLog()
-OCUCBLogLog(c=1, psi=2)
 """
 
 from math import log, sqrt
@@ -29,5 +25,20 @@ def OCUCBLogLog(
 
     The paper presumes so, for Gaussian rewards; nothing is proved. With c > 1 the index of a
     waiting arm could rise, so c is at most 1.
+
+    Parameters
+    ----------
+    c : float, optional
+        Factor of the log log term, from 0 to 1.
+    psi : float, optional
+        Factor in the logarithm, at least 1.
+
+    Examples
+    --------
+    >>> from ocucb import OCUCBLogLog
+    >>> OCUCBLogLog()
+    OCUCBLogLog(c=1, psi=2)
+    >>> round(OCUCBLogLog().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5038
     """
     return sqrt(2.0 / pulls * (log(psi * horizon / t) + c * log(max(1.0, log(t)))))

@@ -2,10 +2,6 @@
 
 The formula was checked against an implementation by others, and, without the two terms that bound B
 from below, against the author's own page about it. The default eta is ours.
-
->>> from ocucb import OCUCBn
->>> OCUCBn()
-OCUCBn(eta=1.1)
 """
 
 from math import e, log, sqrt
@@ -32,6 +28,19 @@ def OCUCBn(
     log(n gap^2 log(n) / k) / gap, k being that problem's effective number of arms; it is optimal up
     to a factor eta as n grows, and its worst case is within sqrt(log log n) of the best. The paper
     allows rho in [1/2, 1] in the exponents T^(1 - rho) T_j^rho and calls 1/2 canonical.
+
+    Parameters
+    ----------
+    eta : float, optional
+        Half the factor under the root, above 0; regret bounds are proved above 1.
+
+    Examples
+    --------
+    >>> from ocucb import OCUCBn
+    >>> OCUCBn()
+    OCUCBn(eta=1.1)
+    >>> round(OCUCBn().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.493
     """
     level = max(e, log(t), t * log(t) / (pulls * effective_arms))
     return sqrt(2.0 * eta / pulls * log(level))

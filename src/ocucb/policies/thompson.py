@@ -1,9 +1,4 @@
-"""Thompson sampling with a flat Gaussian prior: Thompson (1933).
-
->>> from ocucb import ThompsonSampling
->>> ThompsonSampling()
-ThompsonSampling()
-"""
+"""Thompson sampling with a flat Gaussian prior: Thompson (1933)."""
 
 from math import sqrt
 
@@ -18,5 +13,12 @@ from ._base import sampling_policy
     unplayed_index="constant",
 )
 def ThompsonSampling(pulls: float, t: float, horizon: float, arms: float) -> float:
-    """Play the arm whose sample from the posterior is largest."""
+    """Play the arm whose sample from the posterior is largest.
+
+    Examples
+    --------
+    >>> from ocucb import ThompsonSampling
+    >>> ThompsonSampling()
+    ThompsonSampling()
+    """
     return 1.0 / sqrt(pulls)

@@ -1,9 +1,4 @@
-"""Tsallis-INF: Zimmert and Seldin (2021), with importance-weighted losses.
-
->>> from ocucb import TsallisINF
->>> TsallisINF()
-TsallisINF()
-"""
+"""Tsallis-INF: Zimmert and Seldin (2021), with importance-weighted losses."""
 
 from math import sqrt
 from typing import Any
@@ -107,6 +102,12 @@ def TsallisINF(
     Checked against two programs by others (in JAX and MATLAB), which have the same weights and
     learning rate 2 / sqrt(t). The authors also propose a loss estimate of less variance, with
     4 / sqrt(t); it is not used here.
+
+    Examples
+    --------
+    >>> from ocucb import TsallisINF
+    >>> TsallisINF()
+    TsallisINF()
     """
     _probabilities(t, horizon, pulls, sums, sigma, memory)
     return proportional(memory[: pulls.size], stream)

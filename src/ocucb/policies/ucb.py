@@ -1,9 +1,4 @@
-"""UCB: Katehakis and Robbins (1995), in the form used in the paper's experiments.
-
->>> from ocucb import UCB
->>> UCB()
-UCB(constant=2)
-"""
+"""UCB: Katehakis and Robbins (1995), in the form used in the paper's experiments."""
 
 from math import log, sqrt
 
@@ -19,5 +14,19 @@ from ._base import above, index_policy
     concave=True,
 )
 def UCB(pulls: float, t: float, horizon: float, arms: float, constant: float = 2.0) -> float:
-    """UCB with 2 inside the square root, which is asymptotically optimal for Gaussian rewards."""
+    """UCB with 2 inside the square root, which is asymptotically optimal for Gaussian rewards.
+
+    Parameters
+    ----------
+    constant : float, optional
+        Factor under the root, above 0.
+
+    Examples
+    --------
+    >>> from ocucb import UCB
+    >>> UCB()
+    UCB(constant=2)
+    >>> round(UCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.5174
+    """
     return sqrt(constant / pulls * log(t))

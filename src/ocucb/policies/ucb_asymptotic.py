@@ -1,10 +1,6 @@
 """UCB with f(t) = 1 + t log(t)^2: Lattimore and Szepesvari (2020), algorithm 6.
 
 The formula was checked against the book's chapter 8 and an independent summary of it.
-
->>> from ocucb import UCBAsymptotic
->>> UCBAsymptotic()
-UCBAsymptotic()
 """
 
 from math import log, sqrt
@@ -25,5 +21,13 @@ def UCBAsymptotic(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     For subgaussian rewards regret is at most log(n) * sum of 2 / gap, up to lower-order terms, the
     best possible for Gaussian rewards (theorem 8.1); the worst case is O(sqrt(n K log n)).
+
+    Examples
+    --------
+    >>> from ocucb import UCBAsymptotic
+    >>> UCBAsymptotic()
+    UCBAsymptotic()
+    >>> round(UCBAsymptotic().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
+    1.957
     """
     return sqrt(2.0 / pulls * log(1.0 + t * log(t) ** 2))

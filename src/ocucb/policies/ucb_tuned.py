@@ -2,10 +2,6 @@
 
 The formula was checked against four independent implementations for rewards in [0, 1], where the
 variance is at most 1/4 and sigma = 1/2; in units of sigma that bound is sigma^2.
-
->>> from ocucb import UCBTuned
->>> UCBTuned()
-UCBTuned()
 """
 
 from math import log, sqrt
@@ -34,6 +30,12 @@ def UCBTuned(
     """UCB with the empirical variance of each arm, tuned by experiment; nothing is proved.
 
     For rewards within an interval of length 2 sigma, as for clicks.
+
+    Examples
+    --------
+    >>> from ocucb import UCBTuned
+    >>> UCBTuned()
+    UCBTuned()
     """
     rate = log(t) / pulls
     largest = sigma * sigma

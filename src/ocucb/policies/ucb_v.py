@@ -2,10 +2,6 @@
 
 Programs in public use differ: one has b in place of 3 b, b being the length of the interval, and
 zeta is 1 in two. Here 3 b and zeta = 1.2, the values for which the authors prove their bound.
-
->>> from ocucb import UCBV
->>> UCBV()
-UCBV(zeta=1.2, c=1)
 """
 
 from math import log, sqrt
@@ -40,6 +36,19 @@ def UCBV(
     The interval has length 2 sigma, as for clicks. Regret is at most 10 * log(n) times the sum over
     inferior arms of variance / gap + 2 * length, for zeta = 1.2 and c = 1. Nothing is proved for
     unbounded rewards, Gaussian ones included.
+
+    Parameters
+    ----------
+    zeta : float, optional
+        Factor of log t, above 0; proved above 1.
+    c : float, optional
+        Factor of the last term, at least 0; proved from 1 on.
+
+    Examples
+    --------
+    >>> from ocucb import UCBV
+    >>> UCBV()
+    UCBV(zeta=1.2, c=1)
     """
     exploration = zeta * log(t) / pulls
     return mean + sqrt(2.0 * variance * exploration) + 6.0 * c * sigma * exploration

@@ -1,9 +1,4 @@
-"""Uniform play: a random arm in every round, a baseline that learns nothing.
-
->>> from ocucb import UniformRandom
->>> UniformRandom()
-UniformRandom()
-"""
+"""Uniform play: a random arm in every round, a baseline that learns nothing."""
 
 from typing import Any
 
@@ -30,5 +25,12 @@ def _probabilities(
 def UniformRandom(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
-    """Play a random arm in every round."""
+    """Play a random arm in every round.
+
+    Examples
+    --------
+    >>> from ocucb import UniformRandom
+    >>> UniformRandom()
+    UniformRandom()
+    """
     return below(stream, pulls.size)

@@ -51,8 +51,8 @@ _Key = Annotated[
         description="Repeats with the same key get the same decisions.",
     ),
 ]
-_After = Annotated[int, Query(ge=0, le=LARGEST_COUNT)]
-_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES)]
+_After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
+_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="How many at most.")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in (

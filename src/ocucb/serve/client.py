@@ -36,6 +36,12 @@ class Decision:
         The probability with which it was chosen, if known.
     expires_at : float or None
         When it is closed without a reward, in seconds since 1970.
+
+    Examples
+    --------
+    >>> from ocucb.serve.client import Decision
+    >>> Decision("1-c44d54e0a2f1a5c9", "red", propensity=0.5, expires_at=None).arm
+    'red'
     """
 
     id: str
@@ -47,10 +53,27 @@ class Decision:
 class ServiceError(RuntimeError):
     """The server refused a request, or could not be reached.
 
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    status : int or None, optional
+        The HTTP status.
+
     Attributes
     ----------
     status : int or None
         The HTTP status; None if there was no answer.
+
+    Examples
+    --------
+    >>> from ocucb.serve.client import Client, ServiceError
+    >>> with Client("http://127.0.0.1:9", "colours", "a token", patience=0.0) as bandit:
+    ...     try:
+    ...         bandit.ask()
+    ...     except ServiceError as error:
+    ...         print(error.status)
+    None
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -69,14 +92,25 @@ class Client:
         The bandit's name.
     token : str
         A token; to create or change a bandit it needs the scope "administer".
-    timeout : float
+    timeout : float, optional
         Seconds to wait for one answer.
-    patience : float
+    patience : float, optional
         Seconds to keep trying while the server cannot be reached or is unavailable.
 
     Notes
     -----
     A client is thread-safe. Use it in a ``with`` statement, or `close` it.
+
+    Examples
+    --------
+    With the address and the token that ``ocucb serve`` printed:
+
+    >>> from ocucb.serve.client import Client
+    >>> with Client(url, "colours", token) as bandit:
+    ...     bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
+    ...     decision = bandit.ask()
+    ...     bandit.tell(decision, 0.7)
+    'accepted'
     """
 
     def __init__(
@@ -109,9 +143,13 @@ class Client:
 
         Parameters
         ----------
-        arms, policy, horizon
-            As for `Bandit`; the policy as text, ``"ocucb:alpha=2"``.
-        **rules
+        arms : list of str
+            Names of the arms.
+        policy : str
+            Who chooses: ``"ocucb:alpha=2"``.
+        horizon : int
+            Decisions that you expect to make.
+        **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
         """
         body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
@@ -127,6 +165,18 @@ class Client:
         """Decide which arm to play next; with a count, a list of decisions.
 
         A unit, such as a visitor, gets the same decision as long as it is open.
+
+        Parameters
+        ----------
+        count : int, optional
+            Make this many decisions.
+        unit : str, optional
+            Whom the decision is for.
+
+        Returns
+        -------
+        Decision or list of Decision
+            A list if there is a count.
         """
         body: dict[str, Any] = {"count": 1 if count is None else count}
         if unit is not None:
@@ -141,6 +191,13 @@ class Client:
     def tell(self, decision: Sequence[Decision | str], reward: Sequence[float]) -> list[str]: ...
     def tell(self, decision: Any, reward: Any) -> str | list[str]:
         """Report what a decision paid, or lists of both.
+
+        Parameters
+        ----------
+        decision : Decision or str, or a list of them
+            The decision, or its id.
+        reward : float, or a list of them
+            What it paid.
 
         Returns
         -------
@@ -164,15 +221,33 @@ class Client:
         return statuses[0] if single else statuses
 
     def add(self, arms: str | Iterable[str]) -> None:
-        """Add arms, or reinstate retired ones."""
+        """Add arms, or reinstate retired ones.
+
+        Parameters
+        ----------
+        arms : str or list of str
+            Their names.
+        """
         self._call("PATCH", "", {"add": [arms] if isinstance(arms, str) else list(arms)})
 
     def retire(self, arms: str | Iterable[str]) -> None:
-        """Stop playing arms."""
+        """Stop playing arms.
+
+        Parameters
+        ----------
+        arms : str or list of str
+            Their names.
+        """
         self._call("PATCH", "", {"retire": [arms] if isinstance(arms, str) else list(arms)})
 
     def extend(self, horizon: int) -> None:
-        """Plan for more rounds."""
+        """Plan for more rounds.
+
+        Parameters
+        ----------
+        horizon : int
+            The new number of decisions.
+        """
         self._call("PATCH", "", {"horizon": horizon})
 
     def pause(self) -> None:
@@ -184,7 +259,13 @@ class Client:
         self._call("PATCH", "", {"paused": False})
 
     def summary(self) -> dict[str, Any]:
-        """Return what is known about the arms, what is played next, and the health."""
+        """Return what is known about the arms, what is played next, and the health.
+
+        Returns
+        -------
+        dict
+            As ``GET /v1/bandits/{name}`` answers.
+        """
         answer: dict[str, Any] = self._call("GET", "")
         return answer
 

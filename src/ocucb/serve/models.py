@@ -51,12 +51,24 @@ class _Strict(BaseModel):
 class Rules(_Strict):
     """What a bandit is: the body of ``PUT /v1/bandits/{name}``."""
 
-    arms: Annotated[list[Text], Field(min_length=1, max_length=MOST_ARMS)]
-    policy: Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)] = "ocucb"
-    horizon: Count
-    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = None
-    sigma: Finite | None = None
-    minimize: bool = False
+    arms: Annotated[
+        list[Text],
+        Field(min_length=1, max_length=MOST_ARMS, description="Distinct names."),
+    ]
+    policy: Annotated[
+        str,
+        Field(max_length=LONGEST_NAME, description="Who chooses: `moss:constant=4`."),
+        AfterValidator(_printable),
+    ] = "ocucb"
+    horizon: Annotated[Count, Field(description="Decisions that are planned for.")]
+    bounds: Annotated[
+        Annotated[list[Finite], Field(min_length=2, max_length=2)] | None,
+        Field(description="The lowest and the highest reward; either this or sigma."),
+    ] = None
+    sigma: Annotated[
+        Finite | None, Field(description="Rewards are sigma-subgaussian; either this or bounds.")
+    ] = None
+    minimize: Annotated[bool, Field(description="Rewards are losses.")] = False
     seed: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
         Field(description="For everything random; a fresh one if null."),
@@ -73,7 +85,10 @@ class Rules(_Strict):
     control: Annotated[Text | None, Field(description="An arm with a fixed share of traffic.")] = (
         None
     )
-    control_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    control_share: Annotated[
+        Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None,
+        Field(description="That share; control and control_share belong together."),
+    ] = None
     expiry: Annotated[
         Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
         Field(description="Seconds after which a decision without a reward is closed."),
@@ -102,7 +117,9 @@ class Rules(_Strict):
 class DecisionsRequest(_Strict):
     """The body of ``POST /v1/bandits/{name}/decisions``."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_ITEMS)] = 1
+    count: Annotated[
+        int, Field(ge=1, le=MOST_ITEMS, description="How many; 1 if there is a unit.")
+    ] = 1
     unit: Annotated[
         Text | None,
         Field(description="Whom the decision is for: gets the same one while it is open."),
@@ -118,8 +135,8 @@ class DecisionsRequest(_Strict):
 class RewardItem(_Strict):
     """What a decision paid."""
 
-    decision: Annotated[str, Field(max_length=64)]
-    reward: Finite
+    decision: Annotated[str, Field(max_length=64, description="Its id.")]
+    reward: Annotated[Finite, Field(description="What it paid.")]
 
 
 RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST_ITEMS)]
@@ -128,22 +145,30 @@ RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST
 class Change(_Strict):
     """The body of ``PATCH /v1/bandits/{name}``."""
 
-    add: Annotated[list[Text], Field(max_length=MOST_ARMS)] = []
-    retire: Annotated[list[Text], Field(max_length=MOST_ARMS)] = []
-    horizon: Count | None = None
-    paused: bool | None = None
+    add: Annotated[
+        list[Text], Field(max_length=MOST_ARMS, description="New arms, or retired ones.")
+    ] = []
+    retire: Annotated[
+        list[Text], Field(max_length=MOST_ARMS, description="Arms that are played no more.")
+    ] = []
+    horizon: Annotated[Count | None, Field(description="A longer one.")] = None
+    paused: Annotated[bool | None, Field(description="Make no decisions.")] = None
 
 
 # What is answered
 
 
 class Decision(BaseModel):
-    """A decision; `at` and `expires_at` are seconds since 1970."""
+    """A decision."""
 
-    id: str
-    arm: str
-    propensity: float | None
-    expires_at: float | None
+    id: Annotated[str, Field(description="What its reward refers to.")]
+    arm: Annotated[str, Field(description="What to play.")]
+    propensity: Annotated[
+        float | None, Field(description="The probability of the choice; null if not known.")
+    ]
+    expires_at: Annotated[
+        float | None, Field(description="When it is closed, in seconds since 1970.")
+    ]
 
 
 class Decisions(BaseModel):
@@ -155,8 +180,11 @@ class Decisions(BaseModel):
 class RewardAnswer(BaseModel):
     """What became of a reward."""
 
-    decision: str
-    status: Literal["accepted", "duplicate", "conflict", "expired", "unknown"]
+    decision: Annotated[str, Field(description="Its id.")]
+    status: Annotated[
+        Literal["accepted", "duplicate", "conflict", "expired", "unknown"],
+        Field(description="What became of the reward."),
+    ]
 
 
 class RewardAnswers(BaseModel):

@@ -59,7 +59,24 @@ _WORST_CASE = 1.0 + 3.0 / math.e**2
 
 @dataclass(frozen=True)
 class Constraint:
-    """One constraint: its label, its statement, and whether the constants satisfy it."""
+    """One constraint: its label, its statement, and whether the constants satisfy it.
+
+    Attributes
+    ----------
+    label : str
+        Where it stands: a line of the appendix, or a step of a lemma.
+    statement : str
+        The inequality.
+    holds : bool
+        Whether the constants satisfy it.
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> line = theory.constants(3.0, 2.0).constraints()[0]
+    >>> line.holds
+    True
+    """
 
     label: str
     statement: str
@@ -80,6 +97,13 @@ class Constants:
         The others, named as in the paper.
     tight : bool
         The version of the proof.
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> found = theory.constants(3.0, 2.0)
+    >>> 5e17 < found.C1() < 6e17
+    True
     """
 
     alpha: float
@@ -103,6 +127,15 @@ class Constants:
         """Return the constant of lemma 15, in which each best arm counts as arm 1 does.
 
         It includes the probability of the failure event, which the paper's own c_11 omits.
+
+        Parameters
+        ----------
+        best_arms : int, optional
+            How many arms are best.
+
+        Returns
+        -------
+        float
         """
         each_best, each_other = self._integrals()
         return self.failure * self.c5 * (best_arms * each_best + each_other)
@@ -145,7 +178,17 @@ class Constants:
         return 1 + 2 * times * self.spread
 
     def C1(self, best_arms: int = 1) -> float:
-        """Return C_1(α, ψ): the regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
+        """Return C_1(α, ψ): the regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i).
+
+        Parameters
+        ----------
+        best_arms : int, optional
+            How many arms are best.
+
+        Returns
+        -------
+        float
+        """
         lost = self.c8 * self.c11(best_arms)
         return self.c9 * self.log_factor * (self.pulls(1 + best_arms) + lost)
 
@@ -165,9 +208,14 @@ class Constants:
     def constraints(self) -> list[Constraint]:
         """Check every constraint of the appendix, and those that the proof uses unlisted.
 
+        Returns
+        -------
+        list of Constraint
+
         Examples
         --------
-        >>> all(line.holds for line in constants(3.0, 2.0).constraints())
+        >>> from ocucb import theory
+        >>> all(line.holds for line in theory.constants(3.0, 2.0).constraints())
         True
         """
         c, a, g, k = self, self.alpha, self.gamma, self.kappa
@@ -252,9 +300,21 @@ def c_gamma(gamma: float, most: float = 0.5) -> float:
 
     With another cap d of δ_T than 1/2, which is `most`, it is 2/d² Σ_k d^(γ^k).
 
+    Parameters
+    ----------
+    gamma : float
+        γ, above 1.
+    most : float, optional
+        The cap of δ_T.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> round(c_gamma(2.0), 6)  # 8 (1/2 + 1/4 + 1/16 + 1/256 + ...)
+    >>> from ocucb import theory
+    >>> round(theory.c_gamma(2.0), 6)  # 8 (1/2 + 1/4 + 1/16 + 1/256 + ...)
     6.531372
     """
     if not gamma > 1:
@@ -372,24 +432,29 @@ def constants(
 
     Parameters
     ----------
-    alpha, psi : float
+    alpha, psi : float, optional
         The parameters of OCUCB; the theorems require alpha > 2 and psi >= 2, and hold for psi > 1.
         Floating point allows alpha from 2.0001 to 1e12 and psi from 1.0001 to 1e250.
     gamma, kappa, c3, c10 : float, optional
         Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 large
         enough, and c10 > e²/2. Those that are not given minimise `goal`. With ``c10="paper"``, c_9
         and c_10 are the generous ones of the appendix.
-    tight : bool
+    tight : bool, optional
         False for the paper's proof with its mistakes repaired and nothing else changed.
-    goal : {"C1", "C2"}
+    goal : {"C1", "C2"}, optional
         The constant to minimise.
+
+    Returns
+    -------
+    Constants
 
     Examples
     --------
-    >>> found = constants(3.0, 2.0)
+    >>> from ocucb import theory
+    >>> found = theory.constants(3.0, 2.0)
     >>> 1 < found.gamma < 1.5
     True
-    >>> found.C1() < constants(3.0, 2.0, tight=False).C1()
+    >>> found.C1() < theory.constants(3.0, 2.0, tight=False).C1()
     True
     """
     _check_parameters(alpha, psi)
@@ -428,9 +493,21 @@ def best_constants(*, tight: bool = True, goal: str = "C1") -> Constants:
 
     The paper calls this minimisation a herculean task.
 
+    Parameters
+    ----------
+    tight : bool, optional
+        False for the paper's proof with its mistakes repaired and nothing else changed.
+    goal : {"C1", "C2"}, optional
+        The constant to minimise.
+
+    Returns
+    -------
+    Constants
+
     Examples
     --------
-    >>> best_constants().C1() < constants(3.0, 2.0).C1()
+    >>> from ocucb import theory
+    >>> theory.best_constants().C1() < theory.constants(3.0, 2.0).C1()
     True
     """
     if goal not in _GOALS:

@@ -27,9 +27,24 @@ DEFAULT_K = (10, 20, 40, 80, 160, 320)
 def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
     """Return the conjectured order Σ (1/Δ_i) log⁺(n/H), Bubeck and Cesa-Bianchi (2012).
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> conjectured(conjecture(K=100).means, 10_000)  # K + 2 (K - 2): n/H is below 1
+    >>> import ocucb
+    >>> from ocucb import theory
+    >>> theory.conjectured(ocucb.conjecture(K=100).means, 10_000)  # K + 2 (K - 2): n/H is below 1
     296.0
     """
     problem = instance(means, horizon, sigma)
@@ -46,9 +61,21 @@ def necessary(K: int, elsewhere: float) -> float:
     E[T_i] <= 2x/(K-2), and telling the two problems apart requires
     x + elsewhere >= K²/8 exp(-x/(K-2)). The paper has K²/4: it forgets that the gaps are 1/2.
 
+    Parameters
+    ----------
+    K : int
+        Number of arms, at least 3.
+    elsewhere : float
+        Regret on μ'.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> 1000 < necessary(1000, elsewhere=7000.0) < 4000
+    >>> from ocucb import theory
+    >>> 1000 < theory.necessary(1000, elsewhere=7000.0) < 4000
     True
     """
     from scipy.optimize import brentq
@@ -75,12 +102,16 @@ def counterexample(
 
     Parameters
     ----------
-    K : list of int
+    K : list of int, optional
         Numbers of arms, each at least 3.
-    runs : int
+    runs : int, optional
         Runs per policy.
-    rng, policies, workers
-        As in `ocucb.simulate`.
+    rng : int, numpy Generator or None, optional
+        Seed.
+    policies : list of policies, optional
+        Who plays.
+    workers : int, optional
+        Threads.
 
     Returns
     -------
@@ -91,7 +122,8 @@ def counterexample(
 
     Examples
     --------
-    >>> row, = counterexample([10], runs=20, rng=1)
+    >>> from ocucb import theory
+    >>> row, = theory.counterexample([10], runs=20, rng=1)
     >>> row["horizon"], row["conjectured"]
     (100, 26.0)
     """
@@ -128,9 +160,19 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     Whatever needs no simulation is drawn up to 300 times as many arms, where the conjectured order,
     with constant 1, falls below what is necessary.
 
+    Parameters
+    ----------
+    rows : list of dict
+        What `counterexample` returned.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
     Examples
     --------
-    >>> figure = plot_counterexample(counterexample([10, 20], runs=5, rng=1))
+    >>> from ocucb import theory
+    >>> figure = theory.plot_counterexample(theory.counterexample([10, 20], runs=5, rng=1))
     """
     from ._figures import conjecture_fails
 

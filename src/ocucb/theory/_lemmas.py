@@ -58,6 +58,13 @@ class LemmaCheck:
         The lemma holds if `found` is at most `promised`.
     error : float
         The standard error of `found`; 0 if it is exact.
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
+    >>> found.checks[0].holds
+    True
     """
 
     lemma: str
@@ -91,6 +98,13 @@ class LemmaReport:
     checks : list of LemmaCheck
     walk : array
         The running means of the best arm's noise in one run, for the picture.
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
+    >>> found["3"].lemma
+    '3'
     """
 
     proof: Proof
@@ -103,7 +117,12 @@ class LemmaReport:
         return next(one for one in self.checks if one.lemma == lemma)
 
     def table(self) -> str:
-        """Return the report as text."""
+        """Return the report as text.
+
+        Returns
+        -------
+        str
+        """
         rows = [("lemma", "says", "promised", "found", "generous by")]
         for one in self.checks:
             bar = f" ± {2.0 * one.error:.1g}" if one.error else ""
@@ -112,7 +131,12 @@ class LemmaReport:
         return table(rows, left=(0, 1))
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw a walk within its boundary, and promises beside findings."""
+        """Draw a walk within its boundary, and promises beside findings.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
         from ._figures import lemmas_at_work
 
         t = np.unique(np.geomspace(1, self.walk.size, 200).astype(np.int64))
@@ -139,23 +163,30 @@ def check_lemmas(
 
     Parameters
     ----------
-    means, horizon : list of float, int
-        The problem, with Gaussian rewards of standard deviation 1. All rewards that any arm could
-        ever pay are drawn, so the horizon should be some thousands at most.
-    runs : int
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n. All rewards that any arm could ever pay are drawn, Gaussian with standard
+        deviation 1, so it should be some thousands at most.
+    runs : int, optional
         Runs of OCUCB; a hundred times as many walks are drawn for the probabilities.
-    rng : seed
-        As for `numpy.random.default_rng`.
+    rng : int, numpy Generator or None, optional
+        Seed, as for `numpy.random.default_rng`.
     gap : float, optional
         The Δ at which probabilities are compared; the smallest gap by default.
-    alpha, psi : float
+    alpha, psi : float, optional
         The parameters of OCUCB.
     given : Proof, optional
         The quantities of the proof, as from `proof`; by default with small constants.
 
+    Returns
+    -------
+    LemmaReport
+
     Examples
     --------
-    >>> found = check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
+    >>> from ocucb import theory
+    >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
     >>> all(one.holds for one in found.checks)
     True
     """
@@ -267,17 +298,24 @@ def failure_events(p: Proof, beta: Floats, gap: float, c8: float = 1.0) -> dict[
     ----------
     p : Proof
         The quantities of the proof.
-    beta : array of shape (runs, arms)
-        As from `Proof.beta`, with arms in order of increasing gaps.
+    beta : numpy.ndarray
+        Runs by arms, as from `Proof.beta`, with arms in order of increasing gaps.
     gap : float
         Δ.
-    c8 : float
+    c8 : float, optional
         (C2) is about arms with gaps of at least c_8 Δ.
+
+    Returns
+    -------
+    dict
+        For "C1", "C2", "C3" and "C4", whether it failed in each run.
 
     Examples
     --------
-    >>> quantities = proof([0.0, -0.5], 1000)
-    >>> failed = failure_events(quantities, np.array([[1.0, 1.0], [1.5, 1.0]]), 0.5)
+    >>> import numpy as np
+    >>> from ocucb import theory
+    >>> quantities = theory.proof([0.0, -0.5], 1000)
+    >>> failed = theory.failure_events(quantities, np.array([[1.0, 1.0], [1.5, 1.0]]), 0.5)
     >>> failed["C1"].tolist(), failed["C4"].tolist()
     ([False, True], [False, False])
     """

@@ -24,9 +24,22 @@ def balanced_family(K: int, gap: float) -> Floats:
 
     Arm 1 has mean Δ; in row i > 1 arm i has 2Δ; all others have 0.
 
+    Parameters
+    ----------
+    K : int
+        Number of arms, at least 2.
+    gap : float
+        Δ, above 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        K by K.
+
     Examples
     --------
-    >>> balanced_family(3, 0.5)
+    >>> from ocucb import theory
+    >>> theory.balanced_family(3, 0.5)
     array([[0.5, 0. , 0. ],
            [0.5, 1. , 0. ],
            [0.5, 0. , 1. ]])
@@ -45,9 +58,19 @@ def balanced_constant(ratio: float) -> float:
     and either event costs nΔ/2: the regrets on μ^1 and μ^i add up to nΔ/4 x^(-2r), which is
     x^(1-2r)/(4 log x) in the same unit. The larger of the two is smallest if both are r.
 
+    Parameters
+    ----------
+    ratio : float
+        n/H, at least e.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> round(balanced_constant(1000.0), 3), round(balanced_constant(5.3), 3)
+    >>> from ocucb import theory
+    >>> round(theory.balanced_constant(1000.0), 3), round(theory.balanced_constant(5.3), 3)
     (0.297, 0.202)
     """
     from scipy.optimize import brentq
@@ -66,9 +89,25 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
     and the best case distinction, c is `balanced_constant`: at least 0.202, 1/4 from n = 75 H on,
     and close to 1/2 for very large n/H.
 
+    Parameters
+    ----------
+    K : int
+        Number of arms, at least 2.
+    gap : float
+        Δ, above 0.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(balanced_lower_bound(2, 0.5, 4000).value, 4)  # 0.2974 * 2 * log(1000)
+    >>> from ocucb import theory
+    >>> round(theory.balanced_lower_bound(2, 0.5, 4000).value, 4)  # 0.2974 * 2 * log(1000)
     4.1084
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
@@ -96,9 +135,20 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
 def unbalanced_family(means: Numbers) -> Floats:
     """Return the mean vectors μ^i of the paper's last lower bound: row i adds 2Δ_i to arm i.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+
+    Returns
+    -------
+    numpy.ndarray
+        K by K.
+
     Examples
     --------
-    >>> unbalanced_family([0.5, 0.25])
+    >>> from ocucb import theory
+    >>> theory.unbalanced_family([0.5, 0.25])
     array([[0.5 , 0.25],
            [0.5 , 0.75]])
     """
@@ -113,9 +163,23 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     H_ij = Σ_{k≠i} min((Δ_k + Δ_i)^-2, (Δ_j + Δ_i)^-2). The theorem does not
     say which i, so this is the smallest.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> shape = unbalanced_lower_shape([0.0, -0.5, -0.5], 1000)
+    >>> from ocucb import theory
+    >>> shape = theory.unbalanced_lower_shape([0.0, -0.5, -0.5], 1000)
     >>> round(shape.value, 4)  # i = 2 or 3: 1/0.5 log(1000/(5 log 3)) + log(1000/(2 log 3))
     16.5291
     """
@@ -152,9 +216,23 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
 def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return Lai and Robbins' Σ 2σ²/Δ_i log n, which regret reaches or exceeds as n → ∞.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(lai_robbins([0.0, -0.5], 1000).value, 4)  # 4 log(1000)
+    >>> from ocucb import theory
+    >>> round(theory.lai_robbins([0.0, -0.5], 1000).value, 4)  # 4 log(1000)
     27.631
     """
     problem = instance(means, horizon, sigma)
@@ -174,9 +252,23 @@ def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
 def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the worst-case lower bound σ sqrt((K-1)n)/27.
 
+    Parameters
+    ----------
+    K : int
+        Number of arms, at least 2.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Standard deviation of the rewards.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(minimax_lower_bound(2, 729).value, 9)
+    >>> from ocucb import theory
+    >>> round(theory.minimax_lower_bound(2, 729).value, 9)
     1.0
     """
     K, n = to_count(K, "K", 2), to_count(horizon, "horizon")
@@ -198,9 +290,23 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
 def ucb_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the order of UCB's regret on the worst problem: at least sqrt(nK log n).
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(ucb_worst_case_shape([0.0, -0.5], 800).value, 3)
+    >>> from ocucb import theory
+    >>> round(theory.ucb_worst_case_shape([0.0, -0.5], 800).value, 3)
     103.418
     """
     problem = instance(means, horizon, sigma)
@@ -222,9 +328,23 @@ def thompson_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0
 
     With a Gaussian prior it is at least of this order, and at most as well.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(thompson_worst_case_shape([0.0, -0.5], 800).value, 4)
+    >>> from ocucb import theory
+    >>> round(theory.thompson_worst_case_shape([0.0, -0.5], 800).value, 4)
     33.3022
     """
     problem = instance(means, horizon, sigma)
@@ -258,15 +378,23 @@ def promise_lower_bound(
 
     Parameters
     ----------
-    promise : function
+    promise : callable
         An upper bound such as `ucb_bound`, called with means, horizon and sigma.
-    means, horizon, sigma
-        The problem.
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
 
     Examples
     --------
-    >>> from ocucb.theory import ucb_bound
-    >>> 0 < promise_lower_bound(ucb_bound, [0.0, -1.0], 1e6).value < 27.7
+    >>> from ocucb import theory
+    >>> 0 < theory.promise_lower_bound(theory.ucb_bound, [0.0, -1.0], 1e6).value < 27.7
     True
     """
     problem = gaussian(means, sigma)

@@ -26,7 +26,23 @@ class Proof:
     """The proof's quantities for one problem, in units of sigma, as `proof` returns them.
 
     The lemmas about them hold for any c_6 > 0, c_9 >= e², c_10 >= e/2 and γ > 1, whether or not
-    these belong to a complete set of constants. `most` is the largest δ_T: 1/2 in the paper.
+    these belong to a complete set of constants.
+
+    Attributes
+    ----------
+    problem : object
+        The checked problem: ``gaps`` in increasing order, ``horizon``, ``sigma``.
+    gamma, c6, c9, c10 : float
+        γ and the constants of the paper.
+    most : float
+        The largest δ_T: 1/2 in the paper.
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> found = theory.proof([0.0, -1.0], 100_000)
+    >>> found.delta(1) < found.delta(100) <= 0.5
+    True
     """
 
     problem: Instance
@@ -63,29 +79,89 @@ class Proof:
         return float(brentq(lambda x: x - right(x), low, high, xtol=1e-300, rtol=1e-14))
 
     def delta(self, T: float) -> float:
-        """Return δ_T = min(1/2, c_6/n Σ_i min(u_i, T))."""
+        """Return δ_T = min(1/2, c_6/n Σ_i min(u_i, T)).
+
+        Parameters
+        ----------
+        T : float
+            A number of pulls.
+
+        Returns
+        -------
+        float
+        """
         return self._delta(T, self.u)
 
     def u_at(self, gap: float) -> float:
-        """Return u_Δ for any Δ > 0."""
+        """Return u_Δ for any Δ > 0.
+
+        Parameters
+        ----------
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        float
+        """
         return self._solve(in_range(gap, "gap"), self.u)
 
     def delta_at(self, gap: float) -> float:
-        """Return δ_Δ, which is δ_T at T = u_Δ."""
+        """Return δ_Δ, which is δ_T at T = u_Δ.
+
+        Parameters
+        ----------
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        float
+        """
         return self.delta(self.u_at(gap))
 
     def k_star(self, gap: float) -> int:
-        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lemma 5)."""
+        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lemma 5).
+
+        Parameters
+        ----------
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        int
+        """
         target = math.log(1 / self.delta_at(gap)) / gap**2
         return max(0, math.ceil(math.log(target) / math.log(self.gamma) - 1e-12) - 1)
 
     def delta_tilde(self, gap: float) -> float:
-        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6."""
+        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6.
+
+        Parameters
+        ----------
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        float
+        """
         peeled = sum(self.delta(self.gamma ** (k + 1)) for k in range(self.k_star(gap)))
         return c_gamma(self.gamma, self.most) * (self.delta_at(gap) + peeled)
 
     def delta_tilde_bound(self, gap: float) -> float:
-        """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1)."""
+        """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1).
+
+        Parameters
+        ----------
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        float
+        """
         c5 = self.c6 * c_gamma(self.gamma, self.most) * (2 * self.gamma - 1) / (self.gamma - 1)
         at = self.u_at(gap)
         below = self.u[self.u < at]
@@ -98,6 +174,17 @@ class Proof:
 
         This is the smallest β >= 1 such that, for all t,
         ``|mean| <= sqrt(2γβ/t log(1/δ_t)) + sqrt(2) γ Δ``.
+
+        Parameters
+        ----------
+        means : numpy.ndarray
+            Along the last axis, running means of an arm's noise after 1, 2, … pulls.
+        gap : float
+            Δ, above 0.
+
+        Returns
+        -------
+        numpy.ndarray
         """
         t = np.arange(1, means.shape[-1] + 1)
         sums = np.minimum.outer(t.astype(float), self.u).sum(axis=1)
@@ -123,16 +210,26 @@ def proof(
 
     Parameters
     ----------
-    means, horizon, sigma
-        The problem.
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
     given : Constants, optional
         Where to take γ, c_6, c_9 and c_10 from.
-    gamma, c6, c9, c10 : float
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+    gamma, c6, c9, c10 : float, optional
         Used without `given`. The defaults are such that δ_T is not always 1/2.
+
+    Returns
+    -------
+    Proof
 
     Examples
     --------
-    >>> quantities = proof([0.0, -1.0], 1e5)
+    >>> import math
+    >>> from ocucb import theory
+    >>> quantities = theory.proof([0.0, -1.0], 1e5)
     >>> u = quantities.u[1]
     >>> delta = 2 * u / 1e5  # two arms, c_6 = 1
     >>> bool(abs(u - 50 * math.log(10 / delta)) < 1e-6)

@@ -45,6 +45,13 @@ class Bound:
     rewards : str
         The rewards it is proved for: "subgaussian" for all sigma-subgaussian ones, or the name of
         one kind, such as "gaussian".
+
+    Examples
+    --------
+    >>> from ocucb import theory
+    >>> bound = theory.moss_bound([0.0, -0.5], 800)
+    >>> bound.policy, bound.side, bound.kind, bound.value
+    ('moss:constant=4', 'upper', 'bound', 1560.5)
     """
 
     policy: str
@@ -57,7 +64,17 @@ class Bound:
     rewards: str = "subgaussian"
 
     def covers(self, problem: Problem) -> bool:
-        """Tell whether it is proved for the kind of reward that a problem has."""
+        """Tell whether it is proved for the kind of reward that a problem has.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem.
+
+        Returns
+        -------
+        bool
+        """
         return self.rewards in ("subgaussian", problem.rewards.name)
 
     @property
@@ -122,9 +139,19 @@ def in_range(value: float, name: str) -> float:
 def log_plus(x: npt.ArrayLike) -> Floats:
     """Return log⁺(x) = max(1, log x), as section 2 of the paper defines it.
 
+    Parameters
+    ----------
+    x : array_like
+        Numbers of at least 0.
+
+    Returns
+    -------
+    numpy.ndarray
+
     Examples
     --------
-    >>> log_plus([0.5, 1.0, 100.0]).round(4)
+    >>> from ocucb import theory
+    >>> theory.log_plus([0.5, 1.0, 100.0]).round(4)
     array([1.    , 1.    , 4.6052])
     """
     values = np.asarray(x, dtype=np.float64)
@@ -137,9 +164,19 @@ def log_plus(x: npt.ArrayLike) -> Floats:
 def gaps(means: Numbers) -> Floats:
     """Return Δ_i = max_j μ_j - μ_i for every arm, in order.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+
+    Returns
+    -------
+    numpy.ndarray
+
     Examples
     --------
-    >>> gaps([0.0, -0.1, -0.5])
+    >>> from ocucb import theory
+    >>> theory.gaps([0.0, -0.1, -0.5])
     array([0. , 0.1, 0.5])
     """
     return gaussian(means).gaps
@@ -148,9 +185,21 @@ def gaps(means: Numbers) -> Floats:
 def complexity(means: Numbers, sigma: float = 1.0) -> float:
     """Return H = Σ σ²/Δ_i² over the arms with Δ_i > 0 (section 2.1).
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> round(complexity([0.0, -0.1, -0.5]), 9)  # 1/0.01 + 1/0.25
+    >>> from ocucb import theory
+    >>> round(theory.complexity([0.0, -0.1, -0.5]), 9)  # 1/0.01 + 1/0.25
     104.0
     """
     positive = instance(means, 1, sigma).suboptimal
@@ -162,9 +211,21 @@ def complexities(means: Numbers, sigma: float = 1.0) -> Floats:
 
     The sum includes the best arms, each of which adds σ²/Δ_i². The H_i of a best arm is infinite.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    numpy.ndarray
+
     Examples
     --------
-    >>> complexities([0.0, -0.1, -0.5]).round(9)  # 100 + 100 + 4 and 4 + 4 + 4
+    >>> from ocucb import theory
+    >>> theory.complexities([0.0, -0.1, -0.5]).round(9)  # 100 + 100 + 4 and 4 + 4 + 4
     array([ inf, 204.,  12.])
     """
     instance(means, 1, sigma)

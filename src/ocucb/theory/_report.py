@@ -121,6 +121,14 @@ class Report:
         Regret at the horizon.
     curve : dict
         Regret at horizons up to this one, for the picture.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from ocucb import theory
+    >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+    >>> found.statements["moss_shape"].value == (1000 * 2) ** 0.5
+    True
     """
 
     problem: Problem
@@ -130,7 +138,12 @@ class Report:
     curve: dict[int, SimulationResult] = field(default_factory=dict)
 
     def table(self) -> str:
-        """Return the report as text."""
+        """Return the report as text.
+
+        Returns
+        -------
+        str
+        """
         H_i = complexities(self.problem.means, self.problem.sigma)
         lines = [
             f"{self.problem.name}, sigma = {self.problem.sigma:g}, n = {self.horizon}",
@@ -156,7 +169,12 @@ class Report:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain numbers: the object of ``--json``."""
+        """Return the report as plain numbers: the object of ``--json``.
+
+        Returns
+        -------
+        dict
+        """
         H_i = complexities(self.problem.means, self.problem.sigma)
         found = [
             {"statement": key, "title": STATEMENTS[key].title, **asdict(one)}
@@ -181,18 +199,39 @@ class Report:
         }
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw regret against n: upper and lower bounds as bands, and measured regret as lines."""
+        """Draw regret against n: upper and lower bounds as bands, and measured regret as lines.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
         from ._figures import regret_and_bounds
 
         return regret_and_bounds(self.problem, {n: self.at(n) for n in self.horizons()}, self.curve)
 
     def at(self, horizon: int) -> dict[str, Bound]:
-        """Return the statements that apply at another horizon."""
+        """Return the statements that apply at another horizon.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds.
+
+        Returns
+        -------
+        dict
+            `Bound` by key.
+        """
         found = _evaluate(self.problem, horizon)
         return {key: one for key, one in found.items() if not isinstance(one, str)}
 
     def horizons(self) -> list[int]:
-        """Return the horizons of the picture: equal steps of log n, from ten rounds per arm."""
+        """Return the horizons of the picture: equal steps of log n, from ten rounds per arm.
+
+        Returns
+        -------
+        list of int
+        """
         least = min(10 * self.problem.arms, self.horizon)
         steps = np.geomspace(least, self.horizon, CURVE_POINTS)
         return sorted({round(float(x)) for x in steps})
@@ -235,18 +274,27 @@ def report(
         only, such as every lower bound, need them.
     horizon : int
         Rounds, n.
-    policies : list of policies
+    policies : list of policies, optional
         The policies to measure; none by default.
-    runs, rng, workers
-        As in `ocucb.simulate`.
-    curve : bool
+    runs : int, optional
+        Runs of each.
+    rng : int, numpy Generator or None, optional
+        Seed.
+    curve : bool, optional
         Whether to measure at smaller horizons too, for `Report.plot`. Policies that use the
         horizon are given the smaller one.
+    workers : int, optional
+        Threads.
+
+    Returns
+    -------
+    Report
 
     Examples
     --------
+    >>> from ocucb import theory
     >>> import ocucb
-    >>> found = report(ocucb.gaussian([0.0, -0.1, -0.5]), 100_000)
+    >>> found = theory.report(ocucb.gaussian([0.0, -0.1, -0.5]), 100_000)
     >>> round(found.statements["ocucb_shape"].value, 3)
     80.004
     """

@@ -50,6 +50,10 @@ def tail_exponent(policy: Any, problem: Problem | None = None) -> float:
         Gaussian. It matters only if the best arm's standard deviation s is not what the policy is
         told, sigma: γ is then (sigma/s)² times as large.
 
+    Returns
+    -------
+    float
+
     References
     ----------
     L. Fan and P. Glynn (2025), The fragility of optimized bandit algorithms, Operations Research;
@@ -57,8 +61,9 @@ def tail_exponent(policy: Any, problem: Problem | None = None) -> float:
 
     Examples
     --------
-    >>> tail_exponent("ucb"), tail_exponent("ucb:constant=4"), tail_exponent("ocucb")
-    (1.0, 2.0, 1.5)
+    >>> from ocucb import theory
+    >>> [theory.tail_exponent(name) for name in ("ucb", "ucb:constant=4", "ocucb")]
+    [1.0, 2.0, 1.5]
     """
     player = _player(policy)
     told = 1.0 if problem is None else _told(problem)
@@ -126,10 +131,15 @@ def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) ->
     regret : float
         With half of ``horizon * gap`` it is the probability of a failure.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
+    >>> from ocucb import theory
     >>> import ocucb
-    >>> p = tail_estimate("ocucb", ocucb.gap(K=2, gap=0.3), 10_000, regret=1500)
+    >>> p = theory.tail_estimate("ocucb", ocucb.gap(K=2, gap=0.3), 10_000, regret=1500)
     >>> f"{p:.1e}"  # measured: 4.1e-4
     '6.1e-04'
     """

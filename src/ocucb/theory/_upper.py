@@ -28,9 +28,24 @@ def ocucb_sum(problem: Instance) -> float:
 def ocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the shape of theorem 1: Σ (1/Δ_i) log⁺(n/H_i), plus Σ Δ_i if a gap exceeds sigma.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(ocucb_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 10 log(1e5/204) + 2 log(1e5/12)
+    >>> from ocucb import theory
+    >>> shape = theory.ocucb_shape([0.0, -0.1, -0.5], 1e5)
+    >>> round(shape.value, 3)  # 10 log(1e5/204) + 2 log(1e5/12)
     80.004
     """
     problem = instance(means, horizon, sigma)
@@ -49,9 +64,23 @@ def ocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
 def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the shape of theorem 2: sqrt(nK), plus Σ Δ_i if a gap exceeds sigma.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> ocucb_minimax_shape([0.0, -0.3], 800).value
+    >>> from ocucb import theory
+    >>> theory.ocucb_minimax_shape([0.0, -0.3], 800).value
     40.0
     """
     problem = instance(means, horizon, sigma)
@@ -94,16 +123,25 @@ def ocucb_bound(
 
     Parameters
     ----------
-    means, horizon, sigma
-        The problem.
-    alpha, psi : float
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+    alpha, psi : float, optional
         The parameters of OCUCB.
     given : Constants, optional
         The constants to use; by default the smallest for alpha and psi.
 
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> ocucb_bound([0.0, -0.3], 1e4).value > 1e18  # true, but useless
+    >>> from ocucb import theory
+    >>> theory.ocucb_bound([0.0, -0.3], 1e4).value > 1e18  # true, but useless
     True
     """
     problem = instance(means, horizon, sigma)
@@ -130,11 +168,27 @@ def ocucb_minimax_bound(
 ) -> Bound:
     """Return theorem 2 with its constant: C_2(α, ψ) sqrt(nK).
 
-    The parameters are those of `ocucb_bound`.
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+    alpha, psi : float, optional
+        The parameters of OCUCB.
+    given : Constants, optional
+        The constants to use; by default the smallest for alpha and psi.
+
+    Returns
+    -------
+    Bound
 
     Examples
     --------
-    >>> 7e17 < ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 8e17  # sqrt(nK) is 2
+    >>> from ocucb import theory
+    >>> 7e17 < theory.ocucb_minimax_bound([0.0, -0.3], 2).value / 2 < 8e17  # sqrt(nK) is 2
     True
     """
     problem = instance(means, horizon, sigma)
@@ -158,9 +212,25 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
     (2002), whose sqrt(2 log(t)/T) is meant for rewards in [0, 1], which are 1/2-subgaussian. Their
     theorem prints the last term without Δ_i; this is the form that its proof yields.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+    constant : float, optional
+        UCB's constant c, above 4.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(ucb_bound([0.0, -0.5], 1000).value, 4)  # 32 log(1000)/0.5 + 2 * 0.5
+    >>> from ocucb import theory
+    >>> round(theory.ucb_bound([0.0, -0.5], 1000).value, 4)  # 32 log(1000)/0.5 + 2 * 0.5
     443.0963
     """
     problem = instance(means, horizon, sigma)
@@ -191,9 +261,26 @@ def ucb_minimax_bound(
     It follows from `ucb_bound`: arms with gaps up to λ cost nλ at most, each of the others
     4c log(n)/λ, and λ is best where both are equal.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+    constant : float, optional
+        UCB's constant c, above 4.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> bound = ucb_minimax_bound([0.0, -0.5], 1000)
+    >>> import math
+    >>> from ocucb import theory
+    >>> bound = theory.ucb_minimax_bound([0.0, -0.5], 1000)
     >>> round(bound.value - 2 * 0.5, 4) == round(4 * math.sqrt(8 * 1000 * math.log(1000)), 4)
     True
     """
@@ -219,9 +306,23 @@ def ucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     With constant 2, regret over log n tends to Σ 2/Δ_i for Gaussian rewards (Katehakis and
     Robbins); the paper knows of no finite-time result.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(ucb_shape([0.0, -0.5], 1000).value, 4)
+    >>> from ocucb import theory
+    >>> round(theory.ucb_shape([0.0, -0.5], 1000).value, 4)
     13.8155
     """
     problem = instance(means, horizon, sigma)
@@ -241,9 +342,23 @@ def ucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
 def moss_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the bound of MOSS with constant 4: 39 σ sqrt(nK) + Σ Δ_i.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> moss_bound([0.0, -0.5], 800).value  # 39 * 40 + 0.5
+    >>> from ocucb import theory
+    >>> theory.moss_bound([0.0, -0.5], 800).value  # 39 * 40 + 0.5
     1560.5
     """
     problem = instance(means, horizon, sigma)
@@ -264,9 +379,23 @@ def moss_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
 
     The paper says that 2 + ε can be proved; nothing is known for 2 itself.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> moss_shape([0.0, -0.5], 800).value
+    >>> from ocucb import theory
+    >>> theory.moss_shape([0.0, -0.5], 800).value
     40.0
     """
     problem = instance(means, horizon, sigma)
@@ -287,9 +416,23 @@ def moss_problem_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
 
     All K arms pay for the smallest gap, which is why MOSS may be much worse than UCB.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(moss_problem_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 30 log(1000/3)
+    >>> from ocucb import theory
+    >>> round(theory.moss_problem_shape([0.0, -0.1, -0.5], 1e5).value, 3)  # 30 log(1000/3)
     174.274
     """
     problem = instance(means, horizon, sigma)
@@ -315,10 +458,24 @@ def improved_ucb_minimax_bound(means: Numbers, horizon: float, sigma: float = 1.
     It follows from `improved_ucb_bound`, whose terms fall as gaps grow: with gaps in units of 2σ,
     nλ + (K-1) (λ + (32 log(nλ²) + 96)/λ), smallest over λ between sqrt(e/n) and 1.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> bound = improved_ucb_minimax_bound([0.0, -0.5], 1e6)
-    >>> bound.value >= improved_ucb_bound([0.0, -0.02], 1e6).value
+    >>> from ocucb import theory
+    >>> bound = theory.improved_ucb_minimax_bound([0.0, -0.5], 1e6)
+    >>> bound.value >= theory.improved_ucb_bound([0.0, -0.02], 1e6).value
     True
     """
     from scipy.optimize import minimize_scalar
@@ -354,10 +511,25 @@ def improved_ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0) -> Bo
     most 1, so the policy divides by 2σ. It also needs that only a suboptimal arm can eliminate the
     best one, so there must not be a second best arm.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
+    >>> import math
+    >>> from ocucb import theory
     >>> scaled = 0.25 + (32 * math.log(1e6 / 16) + 96) / 0.25
-    >>> abs(improved_ucb_bound([0.0, -0.5], 1e6).value - 2 * scaled) < 1e-9
+    >>> abs(theory.improved_ucb_bound([0.0, -0.5], 1e6).value - 2 * scaled) < 1e-9
     True
     """
     problem = instance(means, horizon, sigma)
@@ -399,11 +571,25 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     changes. Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every
     arm is played once.
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(aocucb_shape([0.0, -0.5], 1000).value, 4)  # δ = 0: 2 log(250)
+    >>> from ocucb import theory
+    >>> round(theory.aocucb_shape([0.0, -0.5], 1000).value, 4)  # δ = 0: 2 log(250)
     11.0429
-    >>> round(aocucb_shape([0.0, -1e-6], 1000).value, 9)  # δ = 1e-6: 1000 δ
+    >>> round(theory.aocucb_shape([0.0, -1e-6], 1000).value, 9)  # δ = 1e-6: 1000 δ
     0.001
     """
     problem = instance(means, horizon, sigma)
@@ -425,9 +611,23 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
 def aocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the worst-case shape of theorem 21: sqrt(nK log K).
 
+    Parameters
+    ----------
+    means : list of float
+        The arms' expected rewards.
+    horizon : int
+        Rounds, n.
+    sigma : float, optional
+        Rewards are sigma-subgaussian.
+
+    Returns
+    -------
+    Bound
+
     Examples
     --------
-    >>> round(aocucb_minimax_shape([0.0, -0.5], 800).value, 4)
+    >>> from ocucb import theory
+    >>> round(theory.aocucb_minimax_shape([0.0, -0.5], 800).value, 4)
     33.3022
     """
     problem = instance(means, horizon, sigma)
