@@ -2,8 +2,9 @@
 KL-UCB's index
 ==============
 
-Rewards of 0 and 1: what an arm with T pulls might be worth, in round 1000, given its observed rate.
-The divergence knows that a rate near 0 or 1 is known better than one near a half; UCB does not.
+Rewards of 0 and 1: what an arm with T pulls might be worth, in round 1000, given
+its observed rate. The divergence knows that a rate near 0 or 1 is known better than
+one near a half; UCB does not.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,9 @@ for T, color in ((25, "tab:blue"), (200, "tab:orange")):
     for policy, style in (("kl-ucb", "-"), ("ucb", "--")):
         indices = []
         for clicks in range(T + 1):
-            bandit = ocucb.Bandit(["arm", "other"], policy, horizon=1000, bounds=(0, 1), rng=1)
+            bandit = ocucb.Bandit(
+                ["arm", "other"], policy, horizon=1000, bounds=(0, 1), rng=1
+            )
             bandit.tell(["arm"] * T, [1] * clicks + [0] * (T - clicks))
             bandit.tell(["other"] * (999 - T), [0] * (999 - T))
             indices.append(bandit.summary().index[0])

@@ -2,8 +2,9 @@
 Probabilities of randomised policies
 ====================================
 
-Two arms, one observed to be behind: how likely Maillard sampling and Thompson sampling are to play
-it. Maillard's has a closed form for any number of arms, which a log of decisions can keep.
+Two arms, one observed to be behind: how likely Maillard sampling and Thompson
+sampling are to play it. Maillard's has a closed form for any number of arms, which
+a log of decisions can keep.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Regret against the gap
 ======================
 
-Every policy has gaps that it finds hardest: with a small gap little is lost, and a large one is
-seen at once. Two arms, 10,000 rounds; bars are two standard errors.
+Every policy has gaps that it finds hardest: with a small gap little is lost, and a
+large one is seen at once. Two arms, 10,000 rounds; bars are two standard errors.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,7 @@ import numpy as np
 
 import ocucb
 
-gaps = np.geomspace(0.02, 1, 9)
+gaps = np.geomspace(0.03, 1, 8)
 policies = ["ucb", "aocucb", "moss", "ocucb", "gittins"]
 results = [ocucb.simulate(policies, ocucb.gap(K=2, gap=d), 10_000, rng=1) for d in gaps]
 

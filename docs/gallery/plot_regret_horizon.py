@@ -2,8 +2,8 @@
 Regret against the horizon
 ==========================
 
-Horizons up to a billion rounds, which skip-ahead plays in milliseconds. On a logarithmic axis,
-logarithmic regret is a straight line.
+Horizons up to a billion rounds, which skip-ahead plays in milliseconds. On a
+logarithmic axis, logarithmic regret is a straight line.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,9 @@ import ocucb
 horizons = [10**k for k in range(2, 10)]
 policies = ["ucb", "moss", "aocucb", "ocucb"]
 problem = ocucb.gap(K=2, gap=0.3)
-results = [ocucb.simulate(policies, problem, n, rng=1, checkpoints=[n]) for n in horizons]
+results = [
+    ocucb.simulate(policies, problem, n, rng=1, checkpoints=[n]) for n in horizons
+]
 
 figure, axes = plt.subplots(layout="constrained")
 for i, label in enumerate(one.label for one in results[0]):

@@ -2,8 +2,8 @@
 Regret over time
 ================
 
-Ten arms. Policies that know the horizon explore early; UCB, which does not, keeps exploring.
-Bands are two standard errors.
+Ten arms. Policies that know the horizon explore early; UCB, which does not, keeps
+exploring. Bands are two standard errors.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,9 @@ figure, axes = plt.subplots(layout="constrained")
 for one in result:
     (line,) = axes.plot(one.checkpoints, one.regret, label=one.label)
     low, high = one.regret - 2 * one.stderr, one.regret + 2 * one.stderr
-    axes.fill_between(one.checkpoints, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+    axes.fill_between(
+        one.checkpoints, low, high, color=line.get_color(), alpha=0.25, linewidth=0
+    )
 axes.set(xlabel="round t", ylabel="mean regret", xlim=(0, 20_000), ylim=(0, None))
 axes.legend()
 plt.show()

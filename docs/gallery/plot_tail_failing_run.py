@@ -2,8 +2,8 @@
 A run that fails
 ================
 
-The best arm's first rewards happen to be bad, its mean falls too low for its bonus, and it is never
-played again. An ordinary run recovers.
+The best arm's first eight rewards are bad by chance, its mean falls too low for its
+bonus, and it is never played again. An ordinary run recovers.
 """
 
 import matplotlib.pyplot as plt
@@ -11,27 +11,23 @@ import numpy as np
 
 import ocucb
 
+n, gap = 10_000, 0.3
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for luck, label, color in ((0, "ordinary", "tab:blue"), (-1.8, "failure", "tab:red")):
-    rng, means, pulls = np.random.default_rng(1), [], []
-    bandit = ocucb.Bandit(["best", "other"], "ocucb", horizon=10_000, sigma=1, rng=1)
-    total = count = 0
-    for _ in range(10_000):
+    bandit = ocucb.Bandit(["best", "other"], "ocucb", horizon=n, sigma=1, rng=1)
+    rng, rewards, regret = np.random.default_rng(1), [], np.zeros(n)
+    for t in range(n):
         arm = bandit.ask()
-        mean = -0.3 if arm == "other" else luck * (count < 8)  # eight unlucky rewards
-        reward = rng.normal(mean)
+        reward = rng.normal(-gap if arm == "other" else luck * (len(rewards) < 8))
         bandit.tell(arm, reward)
-        if arm == "best":
-            total, count = total + reward, count + 1
-            means.append(total / count)
-        pulls.append(count)
-    left.plot(range(1, count + 1)[:300], means[:300], ".-", markersize=4, color=color, label=label)
-    t = np.arange(1, 10_001)
-    right.plot(t, 0.3 * (t - pulls), color=color)
-left.annotate("never played again", (count, means[-1]), (10, 8), textcoords="offset points")
+        rewards += [reward] * (arm == "best")
+        regret[t] = gap * (t + 1 - len(rewards))
+    pulls = np.arange(1, len(rewards) + 1)
+    left.plot(pulls[:300], (np.cumsum(rewards) / pulls)[:300], ".-", color=color)
+    right.plot(np.arange(1, n + 1), regret, color=color, label=label)
+left.text(len(rewards) + 2, np.mean(rewards), "never played again", va="center")
 left.axhline(0, color="grey", linewidth=0.8)
-left.axhline(-0.3, color="grey", linewidth=0.8, linestyle="dashed")
 left.set(xscale="log", xlabel="pulls of the best arm", ylabel="its mean so far")
-left.legend()
 right.set(xscale="log", yscale="log", xlabel="round", ylabel="regret", ylim=(0.2, None))
+right.legend()
 plt.show()

@@ -2,8 +2,9 @@
 A bound beside what is measured
 ===============================
 
-UCB with the constant for which its bound is proved: the bound holds, and is 4 to 20 times too
-large. The lower bound follows from the same promise: a policy that keeps it must explore.
+UCB with the constant for which its bound is proved: the bound holds, and is 4 to 20
+times too large. The lower bound follows from the same promise: a policy that keeps
+it must explore.
 """
 
 import matplotlib.pyplot as plt
