@@ -1,0 +1,14 @@
+"""How pictures of the gallery look on the site; a script that is copied has its reader's style."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+
+def reset(gallery_conf: dict[str, Any], script: str) -> None:
+    """Set the style, before each script; sphinx-gallery calls it after resetting matplotlib."""
+    plt.rcParams.update(
+        {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+    )

@@ -1,0 +1,33 @@
+"""
+The price of an unknown horizon
+===============================
+
+Policies that need no horizon beside those that know it: how many times the regret
+they pay. Two arms, gap 0.3; bars are two standard errors.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import ocucb
+
+problem, horizons = (
+    ocucb.gap(K=2, gap=0.3),
+    [100, 300, 1000, 3000, 10_000, 30_000, 100_000],
+)
+figure, axes = plt.subplots(layout="constrained")
+for knows, anytime in (("ocucb", "ocucb-n"), ("moss", "moss-anytime")):
+    results = [ocucb.simulate([knows, anytime], problem, n, rng=1) for n in horizons]
+    means = np.array([[one.mean_regret for one in result] for result in results])
+    shares = (
+        np.array([[one.stderr[-1] for one in result] for result in results]) / means
+    )
+    ratio = means[:, 1] / means[:, 0]
+    label = f"{results[0][1].label} / {results[0][0].label}"
+    axes.errorbar(
+        horizons, ratio, 2 * ratio * np.hypot(*shares.T), marker=".", label=label
+    )
+axes.axhline(1, color="black", linewidth=0.8)
+axes.set(xscale="log", xlabel="horizon n", ylabel="ratio of mean regrets")
+axes.legend()
+plt.show()

@@ -1,0 +1,31 @@
+"""
+KL-UCB's index
+==============
+
+Rewards of 0 and 1: what an arm with T pulls might be worth, in round 1000, given
+its observed rate. The divergence knows that a rate near 0 or 1 is known better than
+one near a half; UCB does not.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import ocucb
+
+figure, axes = plt.subplots(layout="constrained")
+for T, color in ((25, "tab:blue"), (200, "tab:orange")):
+    rates = np.arange(T + 1) / T
+    for policy, style in (("kl-ucb", "-"), ("ucb", "--")):
+        indices = []
+        for clicks in range(T + 1):
+            bandit = ocucb.Bandit(
+                ["arm", "other"], policy, horizon=1000, bounds=(0, 1), rng=1
+            )
+            bandit.tell(["arm"] * T, [1] * clicks + [0] * (T - clicks))
+            bandit.tell(["other"] * (999 - T), [0] * (999 - T))
+            indices.append(bandit.summary().index[0])
+        axes.plot(rates, indices, style, color=color, label=f"{policy}, T = {T}")
+axes.plot([0, 1], [0, 1], ":", color="grey")
+axes.set(xlabel="observed rate", ylabel="index", xlim=(0, 1), ylim=(0, 1.5))
+axes.legend()
+plt.show()

@@ -1,0 +1,31 @@
+"""
+How often runs fail
+===================
+
+The probability of a failure against α, measured with tilted runs down to one in
+millions, and estimated without playing, from a random walk that must not cross a
+boundary.
+"""
+
+import matplotlib.pyplot as plt
+
+import ocucb
+from ocucb import theory
+
+problem, n, alphas = ocucb.gap(K=2, gap=0.3), 10_000, [2.2, 2.6, 3, 3.5, 4, 5, 6]
+policies = [ocucb.OCUCB(alpha=a) for a in alphas]
+result = ocucb.simulate(policies, problem, n, 10_000, rng=1, sampling="tilted")
+expected = [
+    theory.tail_estimate(one, problem, n, regret=0.3 * n / 2) for one in policies
+]
+
+figure, axes = plt.subplots(layout="constrained")
+p, error = (
+    [one.failure.value for one in result],
+    [2 * one.failure.stderr for one in result],
+)
+axes.errorbar(alphas, p, error, fmt="o", markersize=4, label="measured ± 2 s.e.")
+axes.plot(alphas, expected, "--", color="tab:orange", label="tail_estimate")
+axes.set(yscale="log", xlabel="α of OCUCB", ylabel="P(failure)")
+axes.legend()
+plt.show()

@@ -1,0 +1,31 @@
+"""
+Mean and standard deviation
+===========================
+
+What OCUCB's α buys: a larger one explores more, which costs mean regret and saves
+disasters. Other policies are points beside the curve; down and to the left is better.
+"""
+
+import matplotlib.pyplot as plt
+
+import ocucb
+
+alphas = [2.4, 2.7, 3, 3.5, 4, 5, 6, 8, 12, 20]
+policies = [ocucb.OCUCB(alpha=a) for a in alphas]
+policies += ["moss", "adaucb", "thompson", "ucb", "gittins"]
+result = ocucb.simulate(policies, ocucb.gap(K=2, gap=0.3), 10_000, 4000, rng=1)
+points = [(one.mean_regret, one.deviation.value) for one in result]
+
+figure, axes = plt.subplots(layout="constrained")
+axes.plot(
+    *zip(*points[:10], strict=True), ".-", color="tab:red", label="OCUCB, α as marked"
+)
+for a, place in zip(alphas, points[:10], strict=True):
+    axes.annotate(f"{a:g}", place, (3, 5), textcoords="offset points", fontsize=8)
+for one, place, marker in zip(result.policies[10:], points[10:], "Ds^vP", strict=True):
+    axes.plot(*place, marker, label=one.label)
+axes.set(xlabel="mean regret", ylabel="standard deviation of the regret", yscale="log")
+axes.set_yticks([10, 20, 50, 100], ["10", "20", "50", "100"])
+axes.minorticks_off()
+axes.legend()
+plt.show()

@@ -1,0 +1,27 @@
+"""
+The lower bound of Lai and Robbins
+==================================
+
+Regret over log n tends to at least 2/Δ for every policy that does well on all
+problems. They come from below, slowly: at a billion rounds only UCB has arrived.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import ocucb
+from ocucb import theory
+
+problem, horizons = ocucb.gap(K=2, gap=0.3), [10**k for k in range(2, 10)]
+figure, axes = plt.subplots(layout="constrained")
+for policy in ("ucb", "aocucb", "adaucb", "ocucb"):
+    found = [
+        ocucb.simulate(policy, problem, n, rng=1, checkpoints=[n])[0] for n in horizons
+    ]
+    ratio = [one.mean_regret / np.log(one.horizon) for one in found]
+    axes.plot(horizons, ratio, ".-", label=found[0].label)
+limit = theory.lai_robbins(problem.means, 1e9).value / np.log(1e9)
+axes.axhline(limit, color="black", linestyle="dashed", label="lower bound, 2/Δ")
+axes.set(xscale="log", xlabel="horizon n", ylabel="mean regret / log n", ylim=(0, None))
+axes.legend()
+plt.show()
