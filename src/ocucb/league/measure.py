@@ -31,7 +31,7 @@ from ..specification import Specification
 
 PRECISION = 0.05  # default: two standard errors, as a share of the mean
 DISASTER = 10.0  # a regret above this many medians is a disaster
-RARE = 0.005  # a disaster that is known to be rarer than this is no concern
+RARE = 0.01  # a disaster that is known to be rarer than this is no concern
 KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
 SEEN = 10.0  # effective number of disasters from which that standard error is believed
 _UNSEEN = 3.0  # expected number of what 5% of simulations do not see
