@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from ocucb.league import CONTESTS
-from ocucb.league.advice import advise, answer
+from ocucb.league.advice import advise, listed
 from ocucb.league.measure import PRECISION, Skipped
 from ocucb.league.page import Report
 from ocucb.league.questions import QUESTIONS, Cells
@@ -89,6 +89,16 @@ def advice_table(report: Report) -> str:
     return f"{head}|---|---|---|---|---|\n{''.join(rows)}"
 
 
+def short_table(report: Report) -> str:
+    """Return the advice as the README has it."""
+    rows = [
+        f"| {one.situation} | {listed([f'**{one.pick.player.label}**', *one.equals], 'or')} | "
+        f"{one.pick.mean.value:.2f} | {one.pick.worst.value:.2f} |\n"
+        for one in advise(report.standings)
+    ]
+    return f"| your problem | use | regret | at worst |\n|---|---|---|---|\n{''.join(rows)}"
+
+
 def tables(report: Report) -> str:
     """Return the two tables, by worst ratio."""
     parts = []
@@ -122,13 +132,17 @@ def texts() -> dict[str, str]:
     found = {"league-answer": "", "league-findings": ""}
     if report.standings.best:
         found["league-answer"] = (
-            f"## Which policy should I use?\n\n{answer(report.standings)} ([How we know]"
-            "(docs/league.md).)\n\n"
+            f"## Which policy should I use?\n\n{short_table(report)}\n{ANSWERED}\n\n"
         )
         found["league-findings"] = FINDINGS.format(advice_table(report), tables(report))
     found["league-findings"] += f"## The open questions of the paper\n\n{question_text(report)}\n"
     return found
 
+
+ANSWERED = (
+    "Regret is relative to the best policy of each problem, as a geometric mean, and on the worst "
+    "problem. [All policies, all problems, and the paper's open questions](docs/league.md)."
+)
 
 FINDINGS = """## Which one should I use?
 

@@ -54,7 +54,7 @@ class Advice:
         return f"{text})."
 
 
-def listed(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str], last: str = "and") -> str:
     """Join texts as in a sentence.
 
     Examples
@@ -62,7 +62,7 @@ def listed(texts: Sequence[str]) -> str:
     >>> listed(["UCB", "MOSS", "OCUCB"])
     'UCB, MOSS and OCUCB'
     """
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def choose(

@@ -47,6 +47,7 @@ def ratio_map(standings: Standings) -> Figure:
     axes.tick_params(labelsize=7, length=0)
     axes.set_ylabel("")
     axes.spines[:].set_visible(False)
+    figure.get_layout_engine().set(w_pad=0.15)  # long labels touch the edge otherwise
     return figure  # type: ignore[no-any-return]
 
 
@@ -117,7 +118,9 @@ def _frontier(cells: Cells) -> Figure:
 
 def _plain_ticks(axes: Axes) -> None:
     """Write the few numbers of a short logarithmic axis as they are."""
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axes.get_xlim()
+    within = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0) if high < 5.0 * low else (1.0, 2.0, 5.0)
+    axes.xaxis.set_major_locator(LogLocator(subs=within))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
