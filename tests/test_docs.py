@@ -6,6 +6,7 @@ import dataclasses
 import doctest
 import importlib.util
 import inspect
+import json
 import pkgutil
 import re
 import shlex
@@ -217,6 +218,31 @@ def test_the_table_of_notation_names_what_exists():
         for part in name.removeprefix("ocucb.").split("."):
             fields = getattr(found, "__dataclass_fields__", {})
             found = fields[part] if part in fields else getattr(found, part)
+
+
+def test_the_page_of_file_formats_names_every_key(tmp_path):
+    from ocucb import results, store
+
+    page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
+    csv, saved, live, kept = re.split(r"^## ", page, flags=re.MULTILINE)[1:5]
+    for column in (*results._COLUMNS, "rewards", "sigma", "seed"):
+        assert f"`{column}`" in csv
+    ocucb.simulate("ucb", ocucb.gap(), 10, runs=2, rng=1).save(tmp_path / "result.json")
+    document = json.loads((tmp_path / "result.json").read_text())
+    bandit = ocucb.Bandit("ab", "ucb", horizon=10, sigma=1.0).to_dict()
+    for section, keys in ((saved, document), (live, {**bandit, "squares": []})):
+        assert f'"{keys["format"]}"`, {keys["format_version"]} |' in section
+        assert [key for key in keys if f"`{key}`" not in section] == []
+    assert f"{store._APPLICATION:#x}" in kept
+    assert f"(`user_version`) {store._FORMAT}" in kept
+    columns = re.findall(r"^        (\w+) .*not null", "".join(store._TABLES), re.MULTILINE)
+    assert [name for name in columns if f"`{name}`" not in kept and name != "simulation"] == []
+
+
+def test_the_version_to_cite_is_this_one():
+    for place in ("CITATION.cff", "docs/about/citing.md"):
+        text = (ROOT / place).read_text(encoding="utf-8")
+        assert re.findall(r"^ *version\W+([\d.]+\d)", text, re.MULTILINE) == [ocucb.__version__]
 
 
 def test_thinner_grids_keep_what_claims_are_about():
