@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "gallery_style.reset"),
     "show_memory": False,
     "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",  # which tells what a picture is about
     "write_computation_times": False,
 }
 

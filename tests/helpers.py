@@ -297,3 +297,15 @@ def public_names() -> dict[str, Any]:
         for name, one in vars(client).items()
         if not name.startswith("_") and getattr(one, "__module__", "") == client.__name__
     }
+
+
+# What numpydoc's own checks call: no docstring; no summary; parameters that are missing, unknown,
+# in another order or without a type; nothing about what is returned; no example.
+_FLAWS = {"GL08", "SS01", "PR01", "PR02", "PR03", "PR04", "RT01", "EX01"}
+
+
+def flaws(name: str, *allowed: str) -> list[tuple[str, ...]]:
+    """Return what is wrong with the docstring of a name."""
+    validate = pytest.importorskip("numpydoc.validate").validate
+    found = validate(name)["errors"]
+    return [(name, *error) for error in found if error[0] in _FLAWS - set(allowed)]

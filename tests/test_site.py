@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from helpers import ROOT, public_names
+from helpers import ROOT, flaws, public_names
 
 pytest.importorskip("myst_nb", reason="needs the packages of ocucb[docs]")
 
@@ -101,15 +101,26 @@ def test_nothing_is_loaded_from_a_network(site, pages):
     assert [one for one in site.rglob("*.css") if elsewhere.search(one.read_text("utf-8"))] == []
 
 
-def test_a_search_finds_every_public_name(site):
+@pytest.fixture(scope="module")
+def objects(site) -> dict[str, str]:
+    """What the search knows by name, and of what kind it is."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
-    found = {
-        f"{prefix}.{one[-1]}".strip(".")
+    return {
+        f"{prefix}.{name}".strip("."): index["objtypes"][str(kind)]
         for prefix, ones in index["objects"].items()
-        for one in ones
+        for _, kind, _, _, name in ones
     }
-    assert set(public_names()) - found == set()
+
+
+def test_a_search_finds_every_public_name(objects):
+    assert set(public_names()) - set(objects) == set()
+
+
+def test_methods_in_the_reference_are_documented(objects):
+    methods = [name for name, kind in objects.items() if kind == "py:method"]
+    assert len(methods) > 50
+    assert [wrong for name in methods for wrong in flaws(name)] == []
 
 
 def test_the_search_works_in_a_browser(site, browser):

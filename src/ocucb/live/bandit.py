@@ -674,7 +674,11 @@ class Bandit:
 
         Parameters
         ----------
-        arms, policy, horizon, **rules
+        arms : list of str or int
+            As for `Bandit`.
+        policy : Policy, PolicyFamily or str
+            As for `Bandit`.
+        horizon : int
             As for `Bandit`.
         pulls, open : array of int
             Rewards observed of each arm, and asks still open.
@@ -686,11 +690,13 @@ class Bandit:
             Rounds so far: at least the pulls and open asks of all arms.
         stream : array of int
             The four words of 64 bits from which random numbers continue.
-        memory : array of float
+        memory : array of float, optional
             What a choice policy remembers.
         squares : array of float, optional
             Sum of the squared deviations from each arm's mean, for a policy that takes the
             variance.
+        **rules : dict
+            As for `Bandit`: bounds, sigma, minimize, strict, rng.
 
         Returns
         -------

@@ -122,7 +122,15 @@ class Client:
         self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "close", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.close()
+        """
         self._http.close()
 
     def __enter__(self) -> Client:
@@ -151,6 +159,12 @@ class Client:
             Decisions that you expect to make.
         **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "create", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
         """
         body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
         self._call("PUT", "", body, slow=True)
@@ -177,6 +191,16 @@ class Client:
         -------
         Decision or list of Decision
             A list if there is a count.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "ask", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.ask().arm
+        'red'
+        >>> [decision.arm for decision in bandit.ask(2)]
+        ['green', 'red']
         """
         body: dict[str, Any] = {"count": 1 if count is None else count}
         if unit is not None:
@@ -204,6 +228,15 @@ class Client:
         str or list of str
             What became of it: accepted, duplicate (it was there already, and counts once),
             conflict (another reward was there), expired or unknown.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "tell", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> decision = bandit.ask()
+        >>> bandit.tell(decision, 1.0), bandit.tell(decision, 1.0)
+        ('accepted', 'duplicate')
         """
         single = isinstance(decision, Decision | str)
         decisions, rewards = ([decision], [reward]) if single else (list(decision), list(reward))
@@ -227,6 +260,15 @@ class Client:
         ----------
         arms : str or list of str
             Their names.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "add", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.add("blue")
+        >>> len(bandit.summary()["arms"])
+        3
         """
         self._call("PATCH", "", {"add": [arms] if isinstance(arms, str) else list(arms)})
 
@@ -237,6 +279,15 @@ class Client:
         ----------
         arms : str or list of str
             Their names.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "retire", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.retire("green")
+        >>> bandit.ask().arm
+        'red'
         """
         self._call("PATCH", "", {"retire": [arms] if isinstance(arms, str) else list(arms)})
 
@@ -247,15 +298,45 @@ class Client:
         ----------
         horizon : int
             The new number of decisions.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "extend", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.extend(2000)
+        >>> bandit.summary()["horizon"]
+        2000
         """
         self._call("PATCH", "", {"horizon": horizon})
 
     def pause(self) -> None:
-        """Make no decisions until `resume`; rewards are still taken."""
+        """Make no decisions until `resume`; rewards are still taken.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "pause", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.pause()
+        >>> bandit.summary()["paused"]
+        True
+        """
         self._call("PATCH", "", {"paused": True})
 
     def resume(self) -> None:
-        """Make decisions again."""
+        """Make decisions again.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "resume", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.pause()
+        >>> bandit.resume()
+        >>> bandit.summary()["paused"]
+        False
+        """
         self._call("PATCH", "", {"paused": False})
 
     def summary(self) -> dict[str, Any]:
@@ -265,6 +346,14 @@ class Client:
         -------
         dict
             As ``GET /v1/bandits/{name}`` answers.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> bandit = Client(url, "summary", token)
+        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> [arm["arm"] for arm in bandit.summary()["arms"]]
+        ['red', 'green']
         """
         answer: dict[str, Any] = self._call("GET", "")
         return answer

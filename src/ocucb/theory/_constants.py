@@ -136,6 +136,13 @@ class Constants:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.constants(3.0, 2.0)
+        >>> found.c11(best_arms=2) > found.c11()
+        True
         """
         each_best, each_other = self._integrals()
         return self.failure * self.c5 * (best_arms * each_best + each_other)
@@ -188,6 +195,12 @@ class Constants:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> 5e17 < theory.constants(3.0, 2.0).C1() < 6e17
+        True
         """
         lost = self.c8 * self.c11(best_arms)
         return self.c9 * self.log_factor * (self.pulls(1 + best_arms) + lost)

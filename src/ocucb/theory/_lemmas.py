@@ -122,6 +122,13 @@ class LemmaReport:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
+        >>> found.table().split()[:2]
+        ['lemma', 'says']
         """
         rows = [("lemma", "says", "promised", "found", "generous by")]
         for one in self.checks:
@@ -136,6 +143,12 @@ class LemmaReport:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
+        >>> figure = found.plot()
         """
         from ._figures import lemmas_at_work
 

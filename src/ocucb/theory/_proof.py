@@ -89,6 +89,13 @@ class Proof:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> round(found.delta(100), 6)  # two arms, c_6 = 1: 2 * 100 / n
+        0.002
         """
         return self._delta(T, self.u)
 
@@ -103,6 +110,13 @@ class Proof:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> bool(abs(found.u_at(1.0) - found.u[1]) < 1e-6)
+        True
         """
         return self._solve(in_range(gap, "gap"), self.u)
 
@@ -117,6 +131,13 @@ class Proof:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> found.delta_at(1.0) == found.delta(found.u_at(1.0))
+        True
         """
         return self.delta(self.u_at(gap))
 
@@ -131,6 +152,13 @@ class Proof:
         Returns
         -------
         int
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> found.k_star(0.5) >= found.k_star(1.0)
+        True
         """
         target = math.log(1 / self.delta_at(gap)) / gap**2
         return max(0, math.ceil(math.log(target) / math.log(self.gamma) - 1e-12) - 1)
@@ -146,6 +174,13 @@ class Proof:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> found.delta_tilde(1.0) <= found.delta_tilde_bound(1.0)  # lemma 5
+        True
         """
         peeled = sum(self.delta(self.gamma ** (k + 1)) for k in range(self.k_star(gap)))
         return c_gamma(self.gamma, self.most) * (self.delta_at(gap) + peeled)
@@ -161,6 +196,13 @@ class Proof:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> found.delta_tilde_bound(0.5) > found.delta_tilde_bound(1.0)
+        True
         """
         c5 = self.c6 * c_gamma(self.gamma, self.most) * (2 * self.gamma - 1) / (self.gamma - 1)
         at = self.u_at(gap)
@@ -185,6 +227,14 @@ class Proof:
         Returns
         -------
         numpy.ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ocucb import theory
+        >>> found = theory.proof([0.0, -1.0], 100_000)
+        >>> found.beta(np.array([[0.1, 0.2], [8.0, 0.1]]), gap=1.0) > 1.0
+        array([False,  True])
         """
         t = np.arange(1, means.shape[-1] + 1)
         sums = np.minimum.outer(t.astype(float), self.u).sum(axis=1)

@@ -74,6 +74,13 @@ class Bound:
         Returns
         -------
         bool
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> theory.lai_robbins([0.5, 0.4], 1000).covers(ocucb.bernoulli([0.5, 0.4]))
+        False
         """
         return self.rewards in ("subgaussian", problem.rewards.name)
 

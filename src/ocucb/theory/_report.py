@@ -143,6 +143,14 @@ class Report:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+        >>> "Lai and Robbins" in found.table()
+        True
         """
         H_i = complexities(self.problem.means, self.problem.sigma)
         lines = [
@@ -174,6 +182,14 @@ class Report:
         Returns
         -------
         dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+        >>> found.to_dict()["H"]
+        4.0
         """
         H_i = complexities(self.problem.means, self.problem.sigma)
         found = [
@@ -204,6 +220,13 @@ class Report:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+        >>> figure = found.plot()
         """
         from ._figures import regret_and_bounds
 
@@ -221,6 +244,14 @@ class Report:
         -------
         dict
             `Bound` by key.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+        >>> found.at(10_000)["moss_shape"].value > found.at(1000)["moss_shape"].value
+        True
         """
         found = _evaluate(self.problem, horizon)
         return {key: one for key, one in found.items() if not isinstance(one, str)}
@@ -231,6 +262,14 @@ class Report:
         Returns
         -------
         list of int
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> from ocucb import theory
+        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
+        >>> found.horizons()[0], found.horizons()[-1]
+        (20, 1000)
         """
         least = min(10 * self.problem.arms, self.horizon)
         steps = np.geomspace(least, self.horizon, CURVE_POINTS)
