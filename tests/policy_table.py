@@ -28,7 +28,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, inf, log, sqrt
+from math import ceil, e, exp, inf, isclose, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -482,7 +482,11 @@ class UnitIMED:
         ]
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        return argmax(self.values(T, S, sigma), stream)
+        values = self.values(T, S, sigma)
+        best = max(values)
+        # different pulls and successes may have the same value, but not the same digits
+        near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in values]
+        return argmax([best if one else -inf for one in near], stream)
 
 
 @entry("imed", skips=True, thorough=False, unit=UnitIMED)

@@ -183,6 +183,19 @@ def test_ties_are_broken_evenly(text):
     assert ((counts - runs / 3) ** 2 / (runs / 3)).sum() < 20.7
 
 
+def test_imed_breaks_ties_that_rounding_would_part():
+    """1 failure in 1 and 2 successes in 3 have the index log(3), in different digits.
+
+    Binomial(200, 1/2) leaves 60 to 140 with probability 1e-8.
+    """
+    chosen = []
+    for seed in range(200):
+        bandit = ocucb.Bandit("ab", "imed", 100, bounds=(0, 1), rng=seed)
+        bandit.tell(["a", "b", "b", "b"], [0, 1, 1, 0])
+        chosen.append(bandit.ask())
+    assert 60 <= chosen.count("a") <= 140
+
+
 def test_arms_that_tie_take_turns_in_improved_ucb():
     """Nobody is dropped."""
     key = np.array([5, 6], dtype=np.uint64)

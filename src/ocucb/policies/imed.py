@@ -28,9 +28,15 @@ def _on_unit_interval(
     best = 0.0
     for i in range(pulls.size):
         best = max(best, min(1.0, sums[i] / pulls[i]))  # a live bandit may be told more than 1
+    lowest = 1e300
     for i in range(pulls.size):
         index = pulls[i] * bernoulli_kl(min(1.0, sums[i] / pulls[i]), best) + log(pulls[i])
-        memory[i] = -min(1e300, index)
+        memory[i] = min(1e300, index)
+        lowest = min(lowest, memory[i])
+    for i in range(pulls.size):
+        # 1 failure in 1 and 2 successes in 3 both have log(3): rounding must not part them
+        tied = memory[i] <= lowest + 1e-12 * (1.0 + lowest)
+        memory[i] = -lowest if tied else -memory[i]
     return largest(memory, stream)
 
 
