@@ -449,7 +449,7 @@ def test_long_horizons_are_judged_by_their_errors():
                     cells[made.key] = made
         return QUESTIONS["loglog"].answer(Cells(cells))
 
-    assert "better than α = 3 from n = 10^3 on" in said(1.0, 0.001)
+    assert "better than α = 3 from n = 10³ on" in said(1.0, 0.001)
     assert "not better than α = 3 there" in said(1.0, 0.6)
     assert "not better than α = 3 there" in said(3.0, 0.001)
 
