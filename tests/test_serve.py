@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shutil
+import socket
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
 from helpers import ROOT, invoke, wait_until
-from ocucb.serve import gate, report, service, storage, tokens
+from ocucb.serve import commands, gate, report, service, storage, tokens
 from ocucb.serve.app import create_app
 from ocucb.serve.check import check
 from ocucb.serve.client import Client, Decision, ServiceError
@@ -761,6 +762,21 @@ def test_other_machines_are_refused_while_there_is_no_token(tmp_path):
     assert done.exit_code == 2
     assert "0.0.0.0 can be reached from other machines" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_answers_do_not_wait_for_acknowledgements(tmp_path, monkeypatch):
+    """asyncio sends small answers at once only on sockets that it opened itself; ours must ask."""
+    found = []
+
+    def run(self, sockets):
+        found.extend(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets)
+
+    monkeypatch.setattr(commands.uvicorn.Server, "run", run)
+    monkeypatch.setattr(commands, "_log_to_stderr", lambda level: None)
+    monkeypatch.setattr(commands.signal, "signal", lambda *_: None)
+    commands.serve(str(tmp_path / "store.db"), "127.0.0.1", 0, "info")
+    assert len(found) == 1
+    assert all(found)
 
 
 def test_a_foreign_page_cannot_use_the_cookie(http):

@@ -88,6 +88,8 @@ def _serve(storage: Storage, host: str, port: int, log_level: str) -> None:
         reason = os.strerror(number) if number and number > 0 else str(error)
         raise ValueError(f"cannot listen on {host}:{port}: {reason}; use another --port.") from None
     with listener:
+        # asyncio does so for sockets that it opens; without it, answers may wait 40 ms
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _log_to_stderr(log_level)
         address = f"[{host}]" if ":" in host else host
         print(f"Page:  http://{address}:{listener.getsockname()[1]}/")
