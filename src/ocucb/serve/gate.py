@@ -9,7 +9,7 @@ from http.cookies import CookieError, SimpleCookie
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,18 +23,22 @@ COOKIE = "ocucb_token"
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _PUBLIC = ("/healthz", "/openapi.json", "/login", "/logout")
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+_HEADERS = [
+    (name.encode(), value.encode())
+    for name, value in (
+        (
+            "content-security-policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            "img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    )
+]
 
 log = logging.getLogger("ocucb.serve")
 
@@ -65,9 +69,11 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(one for one in _HEADERS if one[0] not in given),
+                ]
             await send(message)
 
         try:
@@ -87,6 +93,8 @@ class Gate:
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(route).observe(seconds)
+        if not log.isEnabledFor(logging.INFO):
+            return
         token = scope.get("state", {}).get("token")
         facts = {
             "method": scope["method"][:20],
