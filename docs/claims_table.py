@@ -133,7 +133,7 @@ def seeds_table() -> str:
     with open(SEEDS, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     seeds = ", ".join(dict.fromkeys(row["seed"] for row in rows))
-    head = "| | verdict | seeds with it | its first number, smallest to largest |"
+    head = "| | verdict | seeds with it | its first statistic in claims.csv, over all seeds |"
     lines = [f"Seeds {seeds}:\n\n{head}\n|---|---|---|---|\n"]
     for claim in CLAIMS:
         mine = [row for row in rows if int(row["claim"]) == claim.number]

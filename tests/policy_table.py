@@ -476,17 +476,17 @@ class UnitIMED:
 
     def values(self, T: list[int], S: list[float], sigma: float) -> list[float]:
         means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        return [
+        found = [
             -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
             for mean, pulls in zip(means, T, strict=True)
         ]
+        # different pulls and successes may have the same value, but not the same digits
+        best = max(found)
+        near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
+        return [best if tied else one for one, tied in zip(found, near, strict=True)]
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        values = self.values(T, S, sigma)
-        best = max(values)
-        # different pulls and successes may have the same value, but not the same digits
-        near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in values]
-        return argmax([best if one else -inf for one in near], stream)
+        return argmax(self.values(T, S, sigma), stream)
 
 
 @entry("imed", skips=True, thorough=False, unit=UnitIMED)

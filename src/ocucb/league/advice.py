@@ -74,7 +74,10 @@ def choose(
     if not complete:
         return None
     pick = min(complete, key=lambda row: row.mean.value)
-    needed = margin(max(1, math.comb(len(complete), 2)))
+    # of all who played, whoever may be chosen: what two policies differ by is the same everywhere
+    everyone = [standings.row(one, contests) for one in standings.players]
+    rivals = sum(1 for row in everyone if row is not None and row.complete)
+    needed = margin(max(1, math.comb(rivals, 2)))
     equals = []
     for row in sorted(complete, key=lambda row: row.mean.value):
         behind = standings.difference(row.player, pick.player, contests)

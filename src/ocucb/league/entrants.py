@@ -22,7 +22,16 @@ def registered() -> list[Policy]:
 
 
 def load_policy(text: str) -> Policy:
-    """Return a policy named as on the command line, or one in a Python file: ``file.py:name``.
+    """Return a policy named as on the command line, or one in a Python file.
+
+    Parameters
+    ----------
+    text : str
+        ``"ocucb:alpha=2.5"`` or ``"file.py:name"``.
+
+    Returns
+    -------
+    Policy
 
     Examples
     --------

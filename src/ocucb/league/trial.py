@@ -15,7 +15,7 @@ from .standings import Player
 
 _ROUNDS = 2000
 _ENOUGH = 0.03  # seconds of play that are timed
-_SAME = 200  # rounds in which a policy is watched that is told one horizon or the other
+_SAME = 2000  # rounds in which a policy is watched that is told one horizon or the other
 _HORIZONS = (_SAME, 4000)
 
 

@@ -1,4 +1,4 @@
-"""The application: six calls, health, metrics and the page, for any ASGI server."""
+"""The application: calls, health, metrics and the page, for any ASGI server."""
 
 from __future__ import annotations
 
