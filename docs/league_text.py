@@ -141,7 +141,8 @@ def texts() -> dict[str, str]:
 
 ANSWERED = (
     "Regret of the policy in bold, relative to the best policy on each problem: the geometric mean "
-    "over problems, and the worst problem. [All policies, all problems, and the paper's open questions](docs/league.md)."
+    "over problems, and the worst problem. [All policies, all problems, and the paper's open "
+    "questions](docs/league.md)."
 )
 
 FINDINGS = """## Which one should I use?
