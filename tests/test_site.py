@@ -135,6 +135,19 @@ def test_the_search_works_in_a_browser(site, browser):
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_a_desk_and_a_phone(site, browser, width):
+    """Without an error in the console, and without scrolling sideways."""
+    shape = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
+    for page in sorted(site.rglob("*.html")):
+        browser.get(page.as_uri())
+        assert browser.get_log("browser") == [], page.name
+        found = browser.execute_script("return document.documentElement.scrollWidth")
+        assert found <= width, f"{page.relative_to(site)} is {found} wide"
+
+
 def test_formulae_are_drawn_without_scripts(site, pages):
     page = site / "reference" / "symbols.html"
     assert page.read_text(encoding="utf-8").count("<math") > 20
