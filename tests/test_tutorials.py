@@ -112,6 +112,7 @@ def drawn(script):
     plt.close("all")
     with warnings.catch_warnings(), matplotlib.rc_context():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DeprecationWarning)  # what libraries say of each other
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         runpy.run_path(str(script), run_name="__main__")
         figures = [plt.figure(number) for number in plt.get_fignums()]
