@@ -179,8 +179,9 @@ class Specification:
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
         game = new_game(self._engine, self.problem, self.horizon, self.checkpoints, self.mixture)
         outcome = new_outcome(runs, game)
+        kernel, arguments = self._kernel, self._arguments  # whose errors are not the formula's
         try:
-            self._kernel(self._arguments, game, self._key, first, outcome, stop)
+            kernel(arguments, game, self._key, first, outcome, stop)
         except IndexError:
             raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
         except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
