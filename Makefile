@@ -37,7 +37,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 quick: lint
-	$(BIN)/pytest -n 2 --dist worksteal $(QUICK)
+	$(BIN)/pytest --quick -n 2 --dist worksteal $(QUICK)
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadfile

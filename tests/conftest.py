@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from ocucb.policies import FAMILIES
 from ocucb.specification import Specification
 
 # Pictures are drawn into files and text is as wide as it is, whatever screen and shell one has;
@@ -42,6 +43,31 @@ class FilesThenTests(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     return FilesThenTests(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+# Compiling takes most of a test's time. One policy for each way to play is enough while working:
+# unplayed indices that fall or rise, samples, free choices.
+QUICK = ("ocucb", "ucb", "thompson", "epsilon-greedy")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--quick", action="store_true", help=f"of the policies only {', '.join(QUICK)}"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--quick"):
+        return
+    left_out = [item for item in items if _policies_of(item) - {*QUICK}]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _policies_of(item: pytest.Item) -> set[str]:
+    """Return the names of the policies that a test is parametrised with."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {value.partition(":")[0] for value in values if isinstance(value, str)} & {*FAMILIES}
 
 
 @pytest.fixture
