@@ -70,6 +70,7 @@ def test_problems_rewards_and_files(tmp_path):
     assert len(means("--problem", "uniform:K=7", "-n", "99")["mean_pulls"]) == 7
     assert means("--problem", "moss-failure:K=6")["horizon"] == 216
     assert means("--problem", "conjecture:K=6")["horizon"] == 36
+    assert means("--problem", "conjecture:K=6", "--rewards", "uniform")["horizon"] == 36
     coins = means("--means", "0.5,1/4", "--rewards", "bernoulli", "-n", "200")
     problem = ocucb.bernoulli([0.5, 0.25])
     assert coins["mean_regret"] == ocucb.simulate("ucb", problem, 200, 20, rng=3)[0].mean_regret

@@ -719,7 +719,7 @@ def test_command_line(tmp_path):
         (["exp3"], "no panel or figure is called 'exp3'"),
         (["--runs", "3", "--full"], "only one of --precision, --runs, --scale and --full"),
         (["--runs", "3", "--precision", "0.1"], "only one of --precision, --runs, --scale and"),
-        (["--precision", "0"], "precision must be between 0 and 1, got 0."),
+        (["--precision", "0%"], "precision must be between 0 and 1, got 0."),
         (["--scale", "0"], "scale must be greater than 0"),
         (["--runs", "0"], "runs must be at least 1"),
     ):

@@ -367,6 +367,7 @@ def test_a_request_that_fails_takes_no_other_down(sqlite_storage, monkeypatch):
         ("UPDATE bandits SET version = 9", "the log ends with entry 6, the state with 9"),
         ("UPDATE log SET at = 1 WHERE seq = 2", "entry 2 is earlier"),
         ("UPDATE log SET decision = 9 WHERE seq = 2", "closes decision 9, not an open one"),
+        ("UPDATE log SET kind = 'gift' WHERE seq = 2", "entry 2 is of the unknown kind 'gift'"),
     ],
 )
 def test_check_finds_whatever_is_wrong(damage, sentence, tmp_path):

@@ -710,6 +710,9 @@ def test_command_line(tmp_path):
     assert "problem,policy,engine" in piped.stdout
     assert command("results", path, "--seed", "1").stdout == "no simulations found\n"
     assert command("results", path, "--problem", "nowhere").stdout == "no simulations found\n"
+    failed = command("results", path, "--seed", "first")
+    assert failed.exit_code == 2
+    assert "--seed must be a number, got 'first'" in failed.stderr
     failed = command("results", path, "--problem", "nowhere", "--plot", picture)
     assert failed.exit_code == 2
     assert "there are 0 problems to draw" in failed.stderr

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,9 @@ app = typer.Typer(
 DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
 
 # Options of several commands.
+_Rewards = Annotated[
+    str, typer.Option(metavar="KIND", help="Kind of reward: gaussian, bernoulli or uniform.")
+]
 _Means = Annotated[
     str | None, typer.Option(metavar="LIST", help="Expected rewards of the arms: 0,-0.3")
 ]
@@ -229,12 +233,16 @@ def _problem(means: str | None, problem: str | None, rewards: str, sigma: str | 
     if rewards == "bernoulli":
         if sigma is not None:
             raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
-        return problems.bernoulli(vector)
-    if rewards == "uniform":
-        return problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
-    raise ValueError(
-        f"unknown kind of reward {rewards!r}; choose from gaussian, bernoulli, uniform."
-    )
+        other = problems.bernoulli(vector)
+    elif rewards == "uniform":
+        other = problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
+    else:
+        raise ValueError(
+            f"unknown kind of reward {rewards!r}; choose from gaussian, bernoulli, uniform."
+        )
+    if problem is None:
+        return other
+    return replace(other, name=made.name, paper_horizon=made.paper_horizon)
 
 
 @app.command()
@@ -277,9 +285,7 @@ def simulate(
             help="Same seed, same numbers. Default: a new one, which is printed; with --store, 0.",
         ),
     ] = None,
-    rewards: Annotated[
-        str, typer.Option(metavar="KIND", help="Kind of reward: gaussian, bernoulli or uniform.")
-    ] = "gaussian",
+    rewards: _Rewards = "gaussian",
     sigma: Annotated[
         str | None,
         typer.Option(
@@ -361,10 +367,10 @@ def simulate(
             result = run(
                 policy or DEFAULT_POLICIES,
                 arms,
-                to_count(rounds, "horizon"),
-                None if runs is None else to_count(runs, "runs"),
+                to_count(rounds, "--horizon"),
+                None if runs is None else to_count(runs, "--runs"),
                 precision=None if precision is None else to_share(precision, "--precision"),
-                rng=None if seed is None else to_count(seed, "seed", least=0),
+                rng=None if seed is None else to_count(seed, "--seed", least=0),
                 checkpoints=(
                     None
                     if checkpoints is None
@@ -372,7 +378,7 @@ def simulate(
                 ),
                 engine=engine,
                 sampling=sampling,
-                workers=None if workers is None else to_count(workers, "workers"),
+                workers=None if workers is None else to_count(workers, "--workers"),
                 executor=None if dask is None else _cluster(dask),
                 store=store,
             )
@@ -445,8 +451,10 @@ def results(
 
     `ocucb results results.db --problem gap --plot regret.png --csv regret.csv`
     """
+    from ._text import to_count
     from .store import Store, listing, to_csv
 
+    number = None if seed is None else to_count(seed, "--seed", least=0)
     _check_outputs(csv, pictures=(plot, plot_tail))
     with Store(path, read_only=True) as store:
         found = [
@@ -454,7 +462,7 @@ def results(
             for one in store.contents(samples=as_json)
             if (policy or "") in one.result.policy
             and (problem or "") in one.problem
-            and seed in (None, str(one.seed))
+            and number in (None, one.seed)
         ]
     text = listing(found)
     if as_json:
@@ -613,7 +621,7 @@ def reproduce(
 
     `ocucb reproduce fig2 exp10 --scale 0.01 --out reproduction`
     """
-    from ._text import to_count, to_number
+    from ._text import to_count, to_number, to_share
     from .paper import PRECISION
     from .paper import reproduce as redraw
 
@@ -624,12 +632,12 @@ def reproduce(
         done = redraw(
             parts or [],
             out,
-            runs=None if runs is None else to_count(runs, "runs"),
+            runs=None if runs is None else to_count(runs, "--runs"),
             scale=share,
-            precision=PRECISION if precision is None else to_number(precision, "--precision"),
-            seed=to_count(seed, "seed", least=0),
+            precision=PRECISION if precision is None else to_share(precision, "--precision"),
+            seed=to_count(seed, "--seed", least=0),
             moss_constant=to_number(moss_constant, "--moss-constant"),
-            workers=None if workers is None else to_count(workers, "workers"),
+            workers=None if workers is None else to_count(workers, "--workers"),
             executor=None if dask is None else _cluster(dask),
             say=lambda text: print(text, file=sys.stderr),
         )
@@ -704,10 +712,10 @@ def league(
             parts or [],
             out,
             policies=[load_policy(one) for one in policy or []],
-            runs=None if runs is None else to_count(runs, "runs"),
+            runs=None if runs is None else to_count(runs, "--runs"),
             precision=PRECISION if precision is None else to_share(precision, "--precision"),
-            seed=to_count(seed, "seed", least=0),
-            workers=None if workers is None else to_count(workers, "workers"),
+            seed=to_count(seed, "--seed", least=0),
+            workers=None if workers is None else to_count(workers, "--workers"),
             executor=None if dask is None else _cluster(dask),
             say=lambda text: print(text, file=sys.stderr),
         )
@@ -746,6 +754,7 @@ def theory(
     means: _Means = None,
     problem: _Instance = None,
     horizon: _Horizon = None,
+    rewards: _Rewards = "gaussian",
     sigma: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The noise is sigma-subgaussian.")
     ] = None,
@@ -784,11 +793,13 @@ def theory(
 
     `ocucb theory --means 0,-0.1,-0.5 --horizon 1e5`
 
+    `ocucb theory --means 0.03,0.02 --rewards bernoulli --horizon 1e6`
+
     `ocucb theory --means 0,-0.5 --horizon 1e6 --simulate --seed 1 --plot theory.png`
     """
     from ._text import to_count
 
-    arms = _problem(means, problem, "gaussian", sigma)
+    arms = _problem(means, problem, rewards, sigma)
     rounds: Any = arms.paper_horizon if horizon is None else horizon
     if rounds is None:
         raise ValueError("--horizon is missing; set the number of rounds, for example 1e5.")
@@ -803,10 +814,10 @@ def theory(
     with _hearing(signal.default_int_handler):  # let the progress bar clean up
         report = bounds.report(
             arms,
-            to_count(rounds, "horizon"),
+            to_count(rounds, "--horizon"),
             policies=(policy or with_bounds) if measure else (),
-            runs=to_count(runs or 1000, "runs"),
-            rng=None if seed is None else to_count(seed, "seed", least=0),
+            runs=to_count(runs or 1000, "--runs"),
+            rng=None if seed is None else to_count(seed, "--seed", least=0),
             curve=plot is not None,
         )
 

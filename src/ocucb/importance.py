@@ -109,7 +109,10 @@ def obstacle(problem: Problem, horizon: int) -> str | None:
 def _spread(problem: Problem, arm: int) -> float:
     """Return the standard deviation of an arm's rewards."""
     mean, scale = float(problem.means[arm]), float(problem.scales[arm])
-    return math.sqrt(mean * (1.0 - mean)) if problem.rewards.binary else scale
+    if problem.rewards.binary:
+        return math.sqrt(mean * (1.0 - mean))
+    assert problem.rewards.brownian, problem.rewards.name
+    return scale
 
 
 def first_mixture(problem: Problem, horizon: int) -> Mixture:

@@ -1,8 +1,8 @@
 """What arms pay: one entry for each kind of reward.
 
 A kind of reward knows how to draw one reward and, where possible, the sum of many at once; its
-Kullback-Leibler divergence; the likelihood ratio for a tilted mean; and its bounds. Engines,
-policies and theory ask what a kind can do; none of them tests its name.
+Kullback-Leibler divergence; the likelihood ratio for a tilted mean; and its bounds. Engines and
+policies ask what a kind can do; none of them tests its name.
 
 To add a kind, add an entry here and a constructor to `problems.py`.
 """

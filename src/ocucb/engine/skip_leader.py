@@ -249,6 +249,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["seen"] = specialise(skip.seen, functions, inline=True)
     functions["index"] = specialise(index_of_bonus, functions, inline=True)
     functions["allowance"] = specialise(allowance_of_bonus, functions, inline=True)
+    assert rewards.brownian or rewards.binary, rewards.name
     lead = skip.play_leader if rewards.brownian else skip_binary.play_leader
     alone = lead_alone_gaussian if rewards.brownian else lead_alone_binary
     functions["play_leader"] = specialise(lead, functions, inline=True)

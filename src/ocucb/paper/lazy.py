@@ -1,6 +1,6 @@
 """How many indices OCUCB has to compute in a round: the paper's appendix "Computation Time".
 
-The index of an arm that waits falls as time passes, so an index that was computed earlier is an
+The index of an unplayed arm falls as time passes, so an index that was computed earlier is an
 upper bound. Arms are kept in a heap, by the last index that was computed; in every round, the first
 is computed again until one stays first. The paper says that this takes O(n) in expectation over n
 rounds, asymptotically: a bounded number of indices per round, whatever the number of arms.
@@ -17,7 +17,7 @@ from ..problems import Problem
 
 
 def indices_per_round(
-    problem: Problem, horizon: int, rng: np.random.Generator, alpha: float = 3.0, psi: float = 2.0
+    problem: Problem, horizon: int, rng: np.random.Generator, alpha: float, psi: float
 ) -> float:
     """Play OCUCB once with Gaussian rewards and return the indices it computed, per round.
 
@@ -26,7 +26,8 @@ def indices_per_round(
     Examples
     --------
     >>> import ocucb
-    >>> 1.0 <= indices_per_round(ocucb.gap(2, 0.5), 1000, np.random.default_rng(1)) <= 2.0
+    >>> rng = np.random.default_rng(1)
+    >>> 1.0 <= indices_per_round(ocucb.gap(2, 0.5), 1000, rng, alpha=3.0, psi=2.0) <= 2.0
     True
     """
     K = problem.arms

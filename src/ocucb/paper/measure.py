@@ -260,8 +260,9 @@ def work_points(panel: Panel, runs: int, seed: int) -> list[Point]:
         for j, x in enumerate(panel.xs):
             policy, problem, horizon = line.at(x)
             streams = np.random.SeedSequence((seed, i, j)).spawn(runs)
+            rngs = map(np.random.default_rng, streams)
             counts = np.array(
-                [indices_per_round(problem, horizon, np.random.default_rng(s)) for s in streams]
+                [indices_per_round(problem, horizon, rng, **policy.parameters) for rng in rngs]
             )
             spread = float(counts.std(ddof=1)) if runs > 1 else math.nan
             points.append(

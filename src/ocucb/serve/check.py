@@ -88,7 +88,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
             machine.change(Change.model_validate_json(entry["detail"]))
             more = [0] * (len(machine.names) - len(decided))
             decided, expired = decided + more, expired + more
-        elif kind != "late":
+        elif kind in ("reward", "default", "expired"):
             if open_arms.pop(entry["decision"], None) != entry["arm"]:
                 return problem(f"entry {seq} closes decision {entry['decision']}, not an open one.")
             if kind == "expired":
@@ -97,6 +97,8 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 machine.reward(entry["arm"], entry["reward"])
             if kind != "reward":
                 expired[entry["arm"]] += 1
+        elif kind != "late":
+            return problem(f"entry {seq} is of the unknown kind {kind!r}.")
     if due != row["version"] + 1:
         return problem(f"the log ends with entry {due - 1}, the state with {row['version']}.")
     try:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from .._text import to_count
 from .._types import Floats
-from ..problems import Numbers, gaussian
+from ..problems import Numbers, bernoulli, gaussian
 from ._quantities import Bound, complexities_of, in_range, instance
 from ._upper import BOOK, PAPER
 
@@ -213,8 +214,15 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     )
 
 
-def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
-    """Return Lai and Robbins' Σ 2σ²/Δ_i log n, which regret reaches or exceeds as n → ∞.
+def lai_robbins(
+    means: Numbers,
+    horizon: float,
+    sigma: float = 1.0,
+    rewards: Literal["gaussian", "bernoulli"] = "gaussian",
+) -> Bound:
+    """Return Lai and Robbins' Σ Δ_i/kl(μ_i, μ*) log n, which regret reaches or exceeds as n → ∞.
+
+    The divergence kl is that of the rewards; for Gaussian ones each term is 2σ²/Δ_i.
 
     Parameters
     ----------
@@ -223,7 +231,9 @@ def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     horizon : int
         Rounds, n.
     sigma : float, optional
-        Rewards are sigma-subgaussian.
+        Standard deviation of Gaussian rewards; Bernoulli rewards have none to choose.
+    rewards : {"gaussian", "bernoulli"}, optional
+        Kind of reward.
 
     Returns
     -------
@@ -234,18 +244,27 @@ def lai_robbins(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     >>> from ocucb import theory
     >>> round(theory.lai_robbins([0.0, -0.5], 1000).value, 4)  # 4 log(1000)
     27.631
+    >>> round(theory.lai_robbins([0.03, 0.02], 10**6, rewards="bernoulli").value, 1)
+    71.1
     """
-    problem = instance(means, horizon, sigma)
-    value = 2 * math.log(problem.horizon) * float((1 / problem.suboptimal).sum())
+    if rewards not in ("gaussian", "bernoulli"):
+        raise ValueError(f"rewards must be 'gaussian' or 'bernoulli', got {rewards!r}.")
+    checked = instance(means, horizon, sigma)
+    problem = bernoulli(means) if rewards == "bernoulli" else gaussian(means, sigma)
+    divergence = problem.rewards.divergence
+    assert divergence is not None
+    best = float(problem.means.max())
+    below = [mean for mean in problem.means.tolist() if mean < best]
+    rate = sum((best - mean) / divergence(mean, best, sigma) for mean in below)
     return Bound(
         "consistent policies",
         "lower",
         "limit",
-        sigma * value,
+        rate * math.log(checked.horizon),
         "this problem, n → ∞",
         "regret o(n^a) on every problem for every a > 0",
         "Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules",
-        rewards="gaussian",
+        rewards=rewards,
     )
 
 

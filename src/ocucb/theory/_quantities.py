@@ -79,7 +79,7 @@ class Bound:
         --------
         >>> import ocucb
         >>> from ocucb import theory
-        >>> theory.lai_robbins([0.5, 0.4], 1000).covers(ocucb.bernoulli([0.5, 0.4]))
+        >>> theory.minimax_lower_bound(2, 1000).covers(ocucb.bernoulli([0.5, 0.4]))
         False
         """
         return self.rewards in ("subgaussian", problem.rewards.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._text import table
+from .._text import table, to_count
 from .._types import Floats
 from ..problems import Problem, gaussian
 from . import _lower, _upper
@@ -64,10 +64,14 @@ def _moss_promise(means: Floats, horizon: float, sigma: float) -> Bound:
 
 @dataclass(frozen=True)
 class Statement:
-    """A theorem: its title, and the function that evaluates it for means, horizon and sigma."""
+    """A theorem: its title, and the function that evaluates it for means, horizon and sigma.
+
+    One for several kinds of reward takes the kind as well.
+    """
 
     title: str
     bound: Callable[..., Bound]
+    kinds: tuple[str, ...] = ()
 
 
 STATEMENTS = {
@@ -93,7 +97,9 @@ STATEMENTS = {
     ),
     "balanced_lower_bound": Statement("equal gaps", _balanced),
     "unbalanced_lower_shape": Statement("arbitrary gaps", _lower.unbalanced_lower_shape),
-    "lai_robbins": Statement("Lai and Robbins", _lower.lai_robbins),
+    "lai_robbins": Statement(
+        "Lai and Robbins", _lower.lai_robbins, kinds=("gaussian", "bernoulli")
+    ),
     "minimax_lower_bound": Statement("worst case", _minimax),
     "ucb_worst_case_shape": Statement("UCB's own worst case", _lower.ucb_worst_case_shape),
     "thompson_worst_case_shape": Statement(
@@ -283,12 +289,13 @@ def _shown(value: float) -> str:
 def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     found: dict[str, Bound | str] = {}
     for key, statement in STATEMENTS.items():
+        kind = problem.rewards.name
+        more = {"rewards": kind} if kind in statement.kinds else {}
         try:
-            one = statement.bound(problem.means, horizon, problem.sigma)
+            one = statement.bound(problem.means, horizon, problem.sigma, **more)
         except ValueError as reason:
             found[key] = str(reason)
             continue
-        kind = problem.rewards.name
         refusal = f"it is proved for {one.rewards.capitalize()} rewards, and these are {kind}."
         found[key] = one if one.covers(problem) else refusal
     return found
@@ -310,7 +317,7 @@ def report(
     ----------
     problem : Problem
         The problem, with one sigma for all arms. Statements that are proved for Gaussian rewards
-        only, such as every lower bound, need them.
+        only, such as most lower bounds, need them.
     horizon : int
         Rounds, n.
     policies : list of policies, optional
@@ -339,6 +346,7 @@ def report(
     """
     from ..simulation import simulate
 
+    horizon = to_count(horizon, "horizon")
     if np.ptp(problem.scales) > 0:
         raise ValueError("sigma must be one number for all arms: the bounds cover no other case.")
     made = Report(problem, horizon, _evaluate(problem, horizon))

@@ -88,7 +88,7 @@ def _player(policy: Any) -> Policy:
 
 def _told(problem: Problem) -> float:
     """Return sigma, which policies are told, over the best arm's own standard deviation."""
-    if problem.rewards.name != "gaussian":
+    if not problem.rewards.brownian:
         raise ValueError(f"tails are known for Gaussian rewards, not {problem.rewards.name} ones.")
     if np.count_nonzero(problem.gaps == 0.0) > 1 or problem.arms == 1:
         raise ValueError("tails need one best arm and at least one other.")
