@@ -140,9 +140,9 @@ def texts() -> dict[str, str]:
 
 
 ANSWERED = (
-    "Regret of the policy in bold, relative to the best policy on each problem: the geometric mean "
-    "over problems, and the worst problem. [All policies, all problems, and the paper's open "
-    "questions](docs/league.md)."
+    "Mean regret of the policy in bold relative to the best policy on each problem: the geometric "
+    "mean over the problems, and the worst of them. Policies named beside it are not significantly "
+    "worse. [All policies, all problems, and the paper's open questions](docs/league.md)."
 )
 
 FINDINGS = """## Which one should I use?

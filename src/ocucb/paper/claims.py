@@ -116,7 +116,7 @@ class Claim:
     check : callable
         Turns the curves of those panels into an answer.
     headline : bool
-        Whether it is in the short table of the README.
+        Whether the README quotes it.
     """
 
     number: int
