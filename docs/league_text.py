@@ -85,7 +85,7 @@ def advice_table(report: Report) -> str:
         f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} |\n"
         for one in advise(report.standings)
     ]
-    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio | equal to it |\n"
+    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio | not significantly worse |\n"
     return f"{head}|---|---|---|---|---|\n{''.join(rows)}"
 
 
@@ -149,14 +149,14 @@ FINDINGS = """## Which one should I use?
 
 {}
 (Geometric mean and worst of the ratios to the best policy on each problem, among the policies that
-played all of the situation's problems. The last column has those that are behind by no more than
-errors explain.)
+played all of the situation's problems. The last column lists those that are not significantly
+worse.)
 
 ![Every policy's regret relative to the best on every problem](league-ratios.png)
 
 ## Tables
 
-Policies that did not play every problem come last: what they were spared might have been their
+Policies that did not play every problem come last: the problems they missed might have been their
 worst.
 
 {}
