@@ -85,8 +85,8 @@ def advice_table(report: Report) -> str:
         f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} |\n"
         for one in advise(report.standings)
     ]
-    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio | not significantly worse |\n"
-    return f"{head}|---|---|---|---|---|\n{''.join(rows)}"
+    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio |"
+    return f"{head} not significantly worse |\n|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def short_table(report: Report) -> str:

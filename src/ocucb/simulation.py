@@ -1,4 +1,4 @@
-"""The front door: validate the arguments, have the runs played, report.
+"""The entry point: validate the arguments, have the runs played, report.
 
     problem + policies -> simulate -> engine -> results
 

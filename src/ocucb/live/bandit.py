@@ -1,4 +1,4 @@
-"""The object that people hold: ask which arm to play, tell what it paid, save and resume.
+"""`Bandit`, the public object: ask which arm to play, tell what it paid, save and resume.
 
 `Bandit` checks, explains, locks and saves; `ocucb.live.decision` decides what to play.
 """

@@ -23,8 +23,8 @@ def OCUCBLogLog(
 ) -> float:
     """OCUCB on the edge of its theorem, with the term that may make it asymptotically optimal.
 
-    The paper expects so, for Gaussian rewards; nothing is proved. With c > 1 the index of a
-    waiting arm could rise, so c is at most 1.
+    The paper expects this for Gaussian rewards; nothing is proved. With c > 1 the index of an
+    unplayed arm could rise, so c is at most 1.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""A client with the verbs of `Bandit`: `ask` gives a decision, `tell` takes it.
+"""A client with the methods of `Bandit`: `ask` returns a decision, `tell` reports its reward.
 
-Every request has a time-out and can be repeated safely, so those that fail on the way are: asks
-carry a key under which the server finds its first answer, a reward counts once per decision, and
-changes say how things shall be.
+Every request has a time-out and is retried if it fails on the way. Retries are safe: asks carry a
+key under which the server finds its first answer, a reward counts once per decision, and changes
+state the result, so that applying them twice is harmless.
 """
 
 from __future__ import annotations

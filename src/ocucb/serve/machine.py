@@ -4,8 +4,8 @@ A machine is a pure function of its rules, its seed and its events in order: who
 same events gets the same decisions, propensities and state, to the last bit. The service applies
 events as they happen, ``ocucb serve check`` applies them again.
 
-Who plays
----------
+Which arm is played
+-------------------
 Every decision has a number. From it and the seed comes one uniform number u, which splits the
 traffic: with probability c (`control_share`) the control is played; with probability f (`floor`)
 each other active arm, of which there are m; with the rest, 1 - c - m f, the policy decides. So an

@@ -1,8 +1,8 @@
 """Where everything is kept: tables, connections and transactions, on SQLite or PostgreSQL.
 
-Storage is the truth; what a process holds in memory is a cache. `log` is append-only: replayed in
-the order of `seq`, it gives the state in `bandits` and `arms`. The schema is versioned by Alembic
-(`migrations/`): a newer store is refused, an older one is migrated in a transaction.
+Storage is the source of truth; what a process holds in memory is a cache. `log` is append-only:
+replayed in the order of `seq`, it gives the state in `bandits` and `arms`. The schema is versioned
+by Alembic (`migrations/`): a newer store is refused, an older one is migrated in a transaction.
 """
 
 from __future__ import annotations
