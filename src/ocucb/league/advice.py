@@ -31,7 +31,7 @@ class Advice:
     pick : Row
         The policy with the lowest mean regret, and its row over the situation's problems.
     equals : tuple of str
-        Labels of those that cannot be told from it.
+        Labels of those that are not significantly worse.
     """
 
     situation: str
@@ -50,7 +50,8 @@ class Advice:
             named = list(self.equals[:_NAMED])
             if len(self.equals) > _NAMED:
                 named.append(f"{len(self.equals) - _NAMED} more")
-            text += f"; {listed(named)} cannot be told from it"
+            verb = "is" if len(named) == 1 else "are"
+            text += f"; {listed(named)} {verb} not significantly worse"
         return f"{text})."
 
 

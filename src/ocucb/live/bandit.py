@@ -903,8 +903,8 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     """Return checked bounds and sigma, of which exactly one is given."""
     if (bounds is None) == (sigma is None):
         raise ValueError(
-            "give either bounds=(low, high) or sigma=, so that the policy knows how far rewards "
-            f"scatter; got {'neither' if bounds is None else 'both'}."
+            "give either bounds=(low, high) or sigma=, so that the policy knows how much rewards "
+            f"vary; got {'neither' if bounds is None else 'both'}."
         )
     if bounds is None:
         sigma = _number(sigma, "sigma")

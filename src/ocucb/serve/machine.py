@@ -145,7 +145,7 @@ class Machine:
             raise Refused(409, "the last active arm cannot be retired: add another one first.")
         total = len(known | set(added))
         if total > MOST_ARMS:
-            raise Refused(422, f"add: there may be {MOST_ARMS} arms, got {total}.")
+            raise Refused(422, f"add: there may be at most {MOST_ARMS} arms, got {total}.")
         if added:
             self._check_floor(left)
         horizon = change.horizon if change.horizon != self.bandit.horizon else None

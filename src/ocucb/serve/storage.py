@@ -231,7 +231,9 @@ class Storage:
             tables = sa.inspect(connection).get_table_names()
             # a database of PostgreSQL may be shared, a file is not
             if present is None and (tables if self.is_sqlite else "bandits" in tables):
-                raise ValueError(f"{self.place} has tables that ocucb did not make; use another.")
+                raise ValueError(
+                    f"{self.place} has tables that ocucb did not make; use another one."
+                )
             if present is not None and present not in known:
                 raise ValueError(
                     f"{self.place} has schema {present}, which is newer than this ocucb knows; "
