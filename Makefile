@@ -1,7 +1,7 @@
 # make reproduce   redraw every figure of the paper and check its claims, into reproduction/;
 #                  ARGS="--runs 100" is passed on
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
-# make docs        build the documentation site, offline, and say where it is
+# make docs        build the documentation site, offline, and print its address
 # make lint        style and types
 # make quick       lint and the tests that answer within a minute: to run while working
 # make test        lint and tests: everything that must hold
@@ -55,7 +55,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-# Emptied first, lest anything stay that an earlier bound brought in. Old packages have no wheels for
+# Emptied first, so that nothing stays that an earlier bound brought in. Old packages have no wheels for
 # the newest Pythons; where python3 is one of these: make test-lowest PYTHON=python3.10
 .venv-lowest/.ready: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv --clear .venv-lowest

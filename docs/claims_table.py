@@ -1,6 +1,6 @@
-"""Write the tables of claims, in README.md and docs/reproduction.md, from points in tests/data.
+"""Write what README.md and docs/reproduction.md say about claims, from points in tests/data.
 
-Without arguments, they are rendered again from tests/data; the tests fail if the pages differ.
+Without arguments, the texts are rendered again from tests/data; the tests fail if the pages differ.
 With the folder of a reproduction at the default precision and seed 1, the points are replaced
 first; with --seeds, the verdicts for other seeds are:
 
@@ -90,21 +90,26 @@ def summary(findings: list[Finding]) -> str:
     """Count the verdicts."""
     counts = Counter(one.verdict for one in findings)
     parts = [f"{counts[v]} are {v}" for v in (TRUE, HALF, FALSE) if counts[v]]
-    rest = [f"{counts[DEPENDS]} depend on a word"] if counts[DEPENDS] else []
+    rest = [f"{counts[DEPENDS]} depend on the meaning of a word"] if counts[DEPENDS] else []
     rest += [f"{counts[v]} are {v}" for v in counts if v not in (TRUE, HALF, FALSE, DEPENDS)]
     parts += rest
-    return f"Of {len(findings)} sentences, {', '.join(parts[:-1])} and {parts[-1]}."
+    return (
+        f"Of the paper's {len(findings)} sentences about experiments, "
+        f"{', '.join(parts[:-1])} and {parts[-1]}."
+    )
 
 
-def short_table(findings: list[Finding]) -> str:
-    """Return the table of README.md: the most interesting sentences."""
-    rows = [
-        f"| “{one.claim.quote}” | **{one.verdict}** | {one.answer.words} |\n"
-        for one in findings
-        if one.claim.headline and one.answer
-    ]
-    head = f"{summary(findings)}\n\n| the paper | verdict | measured |\n|---|---|---|\n"
-    return head + "".join(rows)
+def short_text(findings: list[Finding]) -> str:
+    """Return what README.md says: the counts and, of some sentences, the beginning of the answer.
+
+    The beginning ends with the first full stop or semicolon: what follows are further numbers.
+    """
+    parts = []
+    for one in findings:
+        if one.claim.headline and one.answer:
+            words = re.split("[.;] ", one.answer.words)[0].rstrip(".")
+            parts.append(f"- “{one.claim.quote}” **{one.verdict.capitalize()}.** {words}.\n")
+    return f"{summary(findings)} For example:\n\n{''.join(parts)}"
 
 
 def full_table(findings: list[Finding]) -> str:
@@ -158,7 +163,7 @@ def pages() -> dict[Path, str]:
     readme, page = (path.read_text(encoding="utf-8") for path in (README, PAGE))
     page = replaced(page, "claims", full_table(findings))
     return {
-        README: replaced(readme, "claims", short_table(findings)),
+        README: replaced(readme, "claims", short_text(findings)),
         PAGE: replaced(page, "seeds", seeds_table()),
     }
 

@@ -85,8 +85,8 @@ def advice_table(report: Report) -> str:
         f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} |\n"
         for one in advise(report.standings)
     ]
-    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio | equal to it |\n"
-    return f"{head}|---|---|---|---|---|\n{''.join(rows)}"
+    head = "| situation | lowest mean regret | geometric mean ratio | worst ratio |"
+    return f"{head} not significantly worse |\n|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def short_table(report: Report) -> str:
@@ -140,23 +140,23 @@ def texts() -> dict[str, str]:
 
 
 ANSWERED = (
-    "Regret of the policy in bold, relative to the best policy on each problem: the geometric mean "
-    "over problems, and the worst problem. [All policies, all problems, and the paper's open "
-    "questions](docs/league.md)."
+    "Mean regret of the policy in bold relative to the best policy on each problem: the geometric "
+    "mean over the problems, and the worst of them. Policies named beside it are not significantly "
+    "worse. [All policies, all problems, and the paper's open questions](docs/league.md)."
 )
 
 FINDINGS = """## Which one should I use?
 
 {}
 (Geometric mean and worst of the ratios to the best policy on each problem, among the policies that
-played all of the situation's problems. The last column has those that are behind by no more than
-errors explain.)
+played all of the situation's problems. The last column lists those that are not significantly
+worse.)
 
 ![Every policy's regret relative to the best on every problem](league-ratios.png)
 
 ## Tables
 
-Policies that did not play every problem come last: what they were spared might have been their
+Policies that did not play every problem come last: the problems they missed might have been their
 worst.
 
 {}

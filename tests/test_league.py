@@ -160,7 +160,7 @@ def test_advice_follows_only_from_differences_larger_than_their_errors():
     errors = {"error": {"a": 0.6, "b": 0.6, "c": 0.6}}
     first = advise(world(CLEAR, **errors))[0]
     assert (first.pick.player.name, first.equals) == ("a", ("B", "C"))
-    assert "B and C cannot be told from it" in first.sentence
+    assert "B and C are not significantly worse" in first.sentence
     one_noisy = advise(world(CLEAR, error={"a": 0.001, "b": 0.6, "c": 0.001}))[0]
     assert one_noisy.equals == ("B",)
     unknown = advise(world(CLEAR, error={"a": math.nan, "b": math.nan, "c": math.nan}))[0]

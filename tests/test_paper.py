@@ -32,6 +32,7 @@ from ocucb.paper.panels import FIGURES
 from ocucb.paper.reproduction import _full_time
 from ocucb.paper.sentences import CLAIMS as SENTENCES
 from ocucb.paper.sentences import judge, places_to_measure_again
+from ocucb.policies import FAMILIES
 from ocucb.reports.estimates import Estimate
 from ocucb.reports.measure import RunContext, deviation_error
 from ocucb.reports.progress import Display
@@ -393,18 +394,32 @@ def test_claims_on_the_pages_are_those_of_the_kept_points():
         assert path.read_text(encoding="utf-8") == text
 
 
-def test_numbers_of_the_readme_stand_in_the_table():
-    """Whatever else README.md says about the reproduction is in the generated table too."""
+def test_what_the_readme_says_about_claims_stands_in_the_table():
+    """Whatever README.md says about the reproduction is generated, and part of the whole table."""
     readme = CLAIMS["README"].read_text(encoding="utf-8")
     findings = judge(*CLAIMS["kept_points"]())
-    table = CLAIMS["short_table"](findings)
-    assert table.rstrip() in readme
-    assert table.count("\n|") == 2 + sum(one.claim.headline for one in findings)
-    # None is undecided, and no word is said about claims outside of the table.
+    text, table = CLAIMS["short_text"](findings), CLAIMS["full_table"](findings)
+    assert text in readme
+    assert table in CLAIMS["PAGE"].read_text(encoding="utf-8")
+    quoted = re.findall(r"^- (“.*”) \*\*(.*)\.\*\* (.*)\.$", text, re.MULTILINE)
+    assert len(quoted) == sum(one.claim.headline for one in findings) > 1
+    for quote, verdict, words in quoted:
+        row = next(line for line in table.splitlines() if quote in line)
+        assert f"**{verdict.lower()}**" in row
+        assert f"| {words}" in row
+    # None is undecided, and no word is said about claims outside of the text.
     assert not {OPEN, MISSING} & {one.verdict for one in findings}
-    outside = readme.replace(table.rstrip(), "")
+    outside = readme.replace(text, "")
     for word in ("competitive", "holds", "does not hold", "explod", "indistinguishable"):
         assert word not in outside
+
+
+def test_the_readme_counts_policies_and_has_one_table():
+    readme = CLAIMS["README"].read_text(encoding="utf-8")
+    index = (CLAIMS["ROOT"] / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (readme, index):
+        assert re.findall(r"(\d+) policies", page) == [str(len(FAMILIES))]
+    assert len(re.findall(r"^\|(?:---\|)+$", readme, re.MULTILINE)) == 1
 
 
 def test_no_verdict_depends_on_the_seed():

@@ -1001,7 +1001,7 @@ def test_command_prints_every_bound():
     assert "H_i = inf, 204, 12" in done.stdout
     assert "     80.00  shape  OCUCB, theorem 1 (ocucb): this problem\n" in done.stdout
     assert "  276.31  limit  Lai and Robbins (consistent policies)" in done.stdout
-    assert "  equal gaps: the paper's theorem 19 covers one best arm" in done.stdout
+    assert "  equal gaps: the paper's theorem 19 covers only one best arm" in done.stdout
     for statement in STATEMENTS.values():
         assert f" {statement.title}" in done.stdout
 

@@ -2,8 +2,8 @@
 Bonuses compared
 ================
 
-What index policies add to the mean of an arm with T pulls, times the square root of
-T: early (left) and late (right) in a run of 10,000 rounds with ten arms.
+What index policies add to the mean of an arm with T pulls, multiplied by the square
+root of T: early (left) and late (right) in a run of 10,000 rounds with ten arms.
 """
 
 import matplotlib.pyplot as plt

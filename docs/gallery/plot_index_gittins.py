@@ -3,7 +3,7 @@ The Gittins index
 =================
 
 What an unknown Gaussian arm is worth above its mean, with m rounds left and T pulls
-behind it. The more there is to gain later, the more it pays to try.
+behind it. The more rounds are left, the more it pays to explore.
 """
 
 import matplotlib.pyplot as plt

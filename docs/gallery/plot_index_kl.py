@@ -2,9 +2,9 @@
 KL-UCB's index
 ==============
 
-Rewards of 0 and 1: what an arm with T pulls might be worth, in round 1000, given
-its observed rate. The divergence knows that a rate near 0 or 1 is known better than
-one near a half; UCB does not.
+The index of an arm with T pulls in round 1000, given its observed rate, for rewards
+of 0 and 1. KL-UCB takes into account that a rate near 0 or 1 is estimated more
+precisely than one near 1/2; UCB does not.
 """
 
 import matplotlib.pyplot as plt

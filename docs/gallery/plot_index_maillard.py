@@ -3,8 +3,8 @@ Probabilities of randomised policies
 ====================================
 
 Two arms, one observed to be behind: how likely Maillard sampling and Thompson
-sampling are to play it. Maillard's has a closed form for any number of arms, which
-a log of decisions can keep.
+sampling are to play it. For Maillard sampling this probability has a closed form
+for any number of arms, so it can be logged with every decision.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Indices during one run
 ======================
 
-Three arms under OCUCB. The arm with the largest index is played, which lowers it;
-indices chase each other until the bonus no longer reaches across the gap.
+Three arms under OCUCB. The arm with the largest index is played, which lowers its
+index; the indices stay close until the bonus no longer makes up for the gap.
 """
 
 import matplotlib.pyplot as plt

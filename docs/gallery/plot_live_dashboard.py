@@ -2,8 +2,8 @@
 A live bandit's dashboard
 =========================
 
-Five headlines after 10,000 visitors: means with intervals that hold however often
-one looks, and the share of the traffic. The crosses are the true rates.
+Five headlines after 10,000 visitors: means with intervals that stay valid however
+often you look, and shares of the traffic. The crosses are the true rates.
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 """
-Intervals that one may watch
-============================
+Intervals you can watch
+=======================
 
-Two pages shown in turn. Shaded: intervals that hold at all times at once, so that one
-may stop when they part. Thin lines: the textbook's, which hold at one time only and
-part too early too often.
+Two pages shown in turn. Shaded: intervals that hold at all times simultaneously, so
+you may stop as soon as they separate. Thin lines: textbook intervals, which hold at
+one fixed time only and too often separate too early.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,8 @@
 Pulls of each arm
 =================
 
-How often each of 20 arms is played in 100,000 rounds. The dotted line is what no
-good policy can avoid as n grows, by Lai and Robbins; at this n, policies may still
-be below it.
+How often each of 20 arms is played in 100,000 rounds. The dotted line is the
+lower bound of Lai and Robbins for n → ∞; at this n, policies may still be below it.
 """
 
 import matplotlib.pyplot as plt

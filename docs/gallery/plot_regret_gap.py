@@ -2,8 +2,8 @@
 Regret against the gap
 ======================
 
-Every policy has gaps that it finds hardest: with a small gap little is lost, and a
-large one is seen at once. Two arms, 10,000 rounds; bars are two standard errors.
+Every policy has a hardest gap: with a small gap little is lost, and a large one is
+detected at once. Two arms, 10,000 rounds; bars are two standard errors.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Quantiles of the regret
 =======================
 
-A mean hides how much single runs scatter. The bands hold 50% and 90% of the runs,
-the line is the median, the dashed line the mean.
+A mean hides how much single runs vary. The bands contain 50% and 90% of the runs; the
+solid line is the median, the dashed line the mean.
 """
 
 import matplotlib.pyplot as plt

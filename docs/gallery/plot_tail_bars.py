@@ -2,9 +2,9 @@
 Error bars, plain and tilted
 ============================
 
-Twenty simulations of 1000 runs each. Plain runs seldom hold a failure, so their
-bars are too short or far too long; red ones miss the truth. Tilted runs make
-failures common, and weight them.
+Twenty simulations of 1000 runs each. Plain runs seldom contain a failure, so
+their error bars are too short or far too long; red ones miss the true mean. Tilted
+sampling makes failures common and weights them.
 """
 
 import matplotlib.pyplot as plt

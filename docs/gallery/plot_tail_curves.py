@@ -2,9 +2,9 @@
 Tails
 =====
 
-The probability that regret exceeds x. A plateau is failures: runs go well or cost
-nearly n Δ. A slope means that the policy returns to a neglected arm sooner or
-later.
+The probability that regret exceeds x. A plateau means failures: runs either go
+well or cost nearly n Δ. A slope means that the policy returns to a neglected arm
+sooner or later.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A run that fails
 ================
 
-The best arm's first eight rewards are bad by chance, its mean falls too low for its
-bonus, and it is never played again. An ordinary run recovers.
+The best arm's first rewards are bad, its mean falls too low for its bonus to make up
+for, and it is never played again. An ordinary run recovers.
 """
 
 import matplotlib.pyplot as plt

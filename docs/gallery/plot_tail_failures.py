@@ -3,8 +3,8 @@ How often runs fail
 ===================
 
 The probability of a failure against α, measured with tilted runs down to one in
-millions, and estimated without playing, from a random walk that must not cross a
-boundary.
+millions, and estimated without a simulation, as the probability that a random walk
+crosses a boundary.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Mean and standard deviation
 ===========================
 
-What OCUCB's α buys: a larger one explores more, which costs mean regret and saves
-disasters. Other policies are points beside the curve; down and to the left is better.
+What OCUCB's α buys: a larger α explores more, which costs mean regret and avoids
+disasters. Other policies are single points; down and to the left is better.
 """
 
 import matplotlib.pyplot as plt

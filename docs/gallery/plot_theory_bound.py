@@ -1,10 +1,10 @@
 """
-A bound beside what is measured
-===============================
+A bound and measured regret
+===========================
 
-UCB with the constant for which its bound is proved: the bound holds, and is 4 to 20
-times too large. The lower bound follows from the same promise: a policy that keeps
-it must explore.
+UCB with a constant for which its bound is proved: the bound holds, and is 4 to about
+20 times too large. The lower bound follows from the upper one: a policy that keeps
+such a promise on all problems must explore.
 """
 
 import matplotlib.pyplot as plt

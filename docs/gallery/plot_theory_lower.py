@@ -2,8 +2,9 @@
 The lower bound of Lai and Robbins
 ==================================
 
-Regret over log n tends to at least 2/Δ for every policy that does well on all
-problems. They come from below, slowly: at a billion rounds only UCB has arrived.
+For every policy that does well on all problems, regret divided by log n tends to at
+least 2/Δ. The limit is approached slowly from below: at a billion rounds only UCB has
+reached it.
 """
 
 import matplotlib.pyplot as plt

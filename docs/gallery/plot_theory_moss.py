@@ -2,8 +2,9 @@
 Where MOSS fails
 ================
 
-One arm is worse by 1/(4K), the others by 1, and n = K³. MOSS charges every arm for
-the smallest gap, so its regret grows faster with K than OCUCB's.
+One arm is worse by 1/(4K), the others by 1, and n = K³. The bonus of MOSS vanishes
+after n/K = K² pulls, too early to tell the two best arms apart, so its regret grows
+faster with K than OCUCB's.
 """
 
 import matplotlib.pyplot as plt

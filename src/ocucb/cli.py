@@ -33,8 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
-        "Finite-armed stochastic bandits: play the policies from the paper *Optimally Confident "
-        "UCB* on any problem and measure their regret.\n\n"
+        "Finite-armed stochastic bandits: simulate policies, reproduce the paper *Optimally "
+        "Confident UCB*, compute its bounds, and serve decisions.\n\n"
         "Try: `ocucb simulate --policy ocucb --policy ucb --means 0,-0.3 --horizon 1e4`"
     ),
 )
@@ -292,15 +292,17 @@ def simulate(
             metavar="LIST", help="Standard deviation of the rewards: one number, or one per arm."
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="auto, skip or step.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, skip (ahead) or step (by step).")
+    ] = "auto",
     sampling: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="auto, plain or tilted. Tilted runs let the best arm disappoint far more often "
-            "than it does and are weighted accordingly: rare failures, which decide mean and "
-            "variance, are measured with far fewer runs. auto tilts if that pays, from 1000 runs "
-            "on.",
+            help="auto, plain or tilted. Tilted runs make bad first rewards of the best arm far "
+            "more frequent and are weighted accordingly, so that rare failures, which dominate "
+            "mean and variance, are measured with far fewer runs. auto tilts where that pays off, "
+            "from 1000 runs on.",
         ),
     ] = "auto",
     checkpoints: Annotated[
@@ -324,7 +326,7 @@ def simulate(
     csv: _Csv = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Save everything, for SimulationResult.load in Python."),
+        typer.Option(metavar="FILE", help="Save the result, for SimulationResult.load in Python."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON array with one object per policy.")
@@ -487,7 +489,7 @@ def policies(
 ) -> None:
     """List the policies with formula, parameters and source.
 
-    In the formulas, T is the arm's number of pulls, t the round, n the horizon, K the number of
+    In the formulae, T is the arm's number of pulls, t the round, n the horizon, K the number of
     arms.
 
     **Example**
@@ -592,18 +594,23 @@ def reproduce(
     ] = None,
     runs: Annotated[
         str | None,
-        typer.Option("--runs", "-r", metavar="N", help="Plain runs per point, instead."),
+        typer.Option("--runs", "-r", metavar="N", help="Instead: this many plain runs per point."),
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Plain runs as a fraction of the paper's: 0.1"),
+        typer.Option(
+            metavar="SHARE", help="Instead: this share of the paper's plain runs, such as 0.1."
+        ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The paper's own number of plain runs: takes hours.")
+        bool, typer.Option("--full", help="Instead: all of the paper's plain runs; takes hours.")
     ] = False,
     seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
     moss_constant: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Constant of MOSS in exp10; the author used 4.")
+        str,
+        typer.Option(
+            metavar="NUMBER", help="Constant of MOSS in exp10; the author's program has 4."
+        ),
     ] = "2",
     workers: _Workers = None,
     dask: _Dask = None,
@@ -611,8 +618,8 @@ def reproduce(
     """Redraw every figure in the paper and check the claims in its text.
 
     Writes a CSV per panel, a PDF, SVG and PNG per figure, claims.csv, and index.html, a page that
-    shows everything. Points get as many runs as their precision takes, drawn by importance
-    sampling where this pays. Interrupt it at any time: the same command resumes, and with more
+    shows everything. Each point gets as many runs as its precision requires, drawn by importance
+    sampling where that pays off. Interrupt it at any time: the same command resumes, and with more
     runs or a higher precision it adds to the finished ones.
 
     **Examples**
@@ -664,7 +671,7 @@ def league(
             "--policy",
             "-p",
             metavar="FILE.py:NAME",
-            help="A policy of yours that plays too, or one of ours with other parameters "
+            help="Also play your own policy, or one of ours with other parameters "
             "(ocucb:alpha=2.5); repeat for several.",
         ),
     ] = None,
@@ -681,7 +688,7 @@ def league(
     ] = None,
     runs: Annotated[
         str | None,
-        typer.Option("--runs", "-r", metavar="N", help="Plain runs for each cell, instead."),
+        typer.Option("--runs", "-r", metavar="N", help="Instead: this many plain runs per cell."),
     ] = None,
     seed: Annotated[str, typer.Option(metavar="N", help="Seed.")] = "1",
     workers: _Workers = None,
@@ -689,9 +696,9 @@ def league(
 ) -> None:
     """Play every policy on two dozen problems and say which one to use.
 
-    Writes a page, index.html, with tables, figures and the open questions of the paper; and the
-    data as CSV. Each policy plays the problems that suit its rewards, until its error bars are
-    short. Interrupt it at any time: the same command resumes.
+    Writes a page, index.html, with tables, figures and answers to the open questions of the paper,
+    and the data as CSV. Each policy plays the problems that suit its rewards, until its error bars
+    are short. Interrupt it at any time: the same command resumes.
 
     **Examples**
 
@@ -837,7 +844,7 @@ _Store = Annotated[
     str,
     typer.Option(
         metavar="PLACE",
-        help="An SQLite file, created if need be, or postgresql://user@host/database.",
+        help="An SQLite file, created if necessary, or postgresql://user@host/database.",
     ),
 ]
 
@@ -861,12 +868,13 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Where to listen; other machines only once there is a token."
+            metavar="ADDRESS",
+            help="Address to listen on; one that other machines can reach needs a token first.",
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="0 picks a free one.")] = 8000,
+    port: Annotated[int, typer.Option(metavar="N", help="Port; 0 picks a free one.")] = 8000,
     log_level: Annotated[
-        str, typer.Option(metavar="NAME", help="debug, info, warning or error.")
+        str, typer.Option(metavar="NAME", help="Log level: debug, info, warning or error.")
     ] = "info",
 ) -> None:
     """Serve decisions over HTTP, with a page to watch them.
@@ -887,7 +895,9 @@ def serve(
 @service.command("check")
 @_report_errors
 def check_store(
-    name: Annotated[str | None, typer.Argument(metavar="[BANDIT]", help="Default: all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[BANDIT]", help="Only this bandit. Default: all.")
+    ] = None,
     store: _Store = "ocucb.db",
 ) -> None:
     """Replay the log of every bandit and compare decisions and state, bit for bit.
@@ -916,7 +926,7 @@ def make_token(
         str,
         typer.Option(metavar="NAME", help="decide (ask, tell, read) or administer (all)."),
     ] = "decide",
-    label: Annotated[str, typer.Option(metavar="TEXT", help="A reminder of whose it is.")] = "",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A note on who uses it.")] = "",
     store: _Store = "ocucb.db",
 ) -> None:
     """Make a token and print it; only a digest is kept, so it cannot be shown again.
@@ -943,7 +953,9 @@ def show_tokens(store: _Store = "ocucb.db") -> None:
 @service.command("revoke")
 @_report_errors
 def revoke(
-    number: Annotated[int, typer.Argument(metavar="NUMBER", help="From `ocucb serve tokens`.")],
+    number: Annotated[
+        int, typer.Argument(metavar="NUMBER", help="As listed by `ocucb serve tokens`.")
+    ],
     store: _Store = "ocucb.db",
 ) -> None:
     """Revoke a token; running servers refuse it within a second.

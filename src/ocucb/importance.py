@@ -1,8 +1,8 @@
 """Importance sampling: rare failures are made common, and runs are weighted accordingly.
 
-A policy fails if the best arm disappoints in its first few pulls and is then hardly played again.
-That happens in 10^-5 to 10^-2 of the runs and decides the mean and the variance of the regret, so
-plain runs either miss it or are dominated by a few of them.
+A policy fails if the best arm pays badly in its first few pulls and is then hardly played again.
+This happens in 10^-5 to 10^-2 of the runs and dominates mean and variance of the regret, so plain
+sampling either misses it or is dominated by a few such runs.
 
 Here a run is drawn from a *defensive mixture*: with probability ``shares[0]`` it is plain, and with
 probability ``shares[j]`` the first ``lengths[j]`` rewards of the best arm have a mean that is lower
@@ -12,7 +12,7 @@ by ``shifts[j]``. The weight of a run is the likelihood ratio
 
 where ratio_j, which is 1 for j = 0, says how much likelier those rewards are in component j than
 in a plain run. E[weight * X] is the plain expectation of X, whatever X and the policy are, because
-only rewards are touched. No weight exceeds 1 / shares[0], so it cannot go badly wrong, and the mean
+only rewards are changed. No weight exceeds 1 / shares[0], so little can be lost, and the mean
 weight is known to be 1.
 
 The shares are chosen by a pilot (`improved`): EM steps towards the mixture that minimises the
@@ -24,7 +24,8 @@ P. Glasserman and S. Juneja (2008), Uniformly efficient importance sampling for 
 distribution of sums of random variables, Mathematics of Operations Research 33(1).
 A. Owen and Y. Zhou (2000), Safe and effective importance sampling, Journal of the American
 Statistical Association 95(449).
-L. Fan and P. Glynn (2021), The fragility of optimized bandit algorithms, arXiv:2109.13595.
+L. Fan and P. Glynn (2025), The fragility of optimized bandit algorithms, Operations Research;
+arXiv:2109.13595.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The front door: validate the arguments, have the runs played, report.
+"""The entry point: validate the arguments, have the runs played, report.
 
     problem + policies -> simulate -> engine -> results
 
@@ -88,9 +88,9 @@ def simulate(
     Parameters
     ----------
     policies : policy, name of a policy, or a list of these
-        Who plays: ``OCUCB()``, ``"moss:constant=4"``.
+        The policies to play: ``OCUCB()``, ``"moss:constant=4"``.
     problem : Problem
-        What is played: ``gap(K=10, gap=0.3)``, ``bernoulli([0.5, 0.4])``.
+        The problem to play: ``gap(K=10, gap=0.3)``, ``bernoulli([0.5, 0.4])``.
     horizon : int
         Rounds in a run, n. Policies that need the horizon are told this number.
     runs : int, optional
@@ -112,10 +112,10 @@ def simulate(
         How runs are simulated. "step" plays one pull at a time; "skip" samples long stretches at
         once, with the same distribution; "auto" takes whichever is faster.
     sampling : {"auto", "plain", "tilted"}
-        How runs are drawn. "plain": as the problem says. "tilted": by importance sampling, in which
-        the best arm often disappoints at first and runs are weighted accordingly; it measures rare
-        failures with far fewer runs. "auto" tilts if at least 1000 runs are asked for and a
-        pilot of 256 runs finds that it pays.
+        How runs are drawn. "plain": as the problem says. "tilted": by importance sampling, which
+        makes bad first rewards of the best arm frequent and weights runs accordingly, so that rare
+        failures are measured with far fewer runs. "auto" tilts if at least 1000 runs are asked for
+        and a pilot of 256 runs finds that it pays off.
     workers : int, optional
         Threads; all cores by default. With an executor, its number of workers: it is given four
         tasks per worker at a time, of about half a second each; 64 tasks by default.

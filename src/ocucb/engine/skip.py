@@ -44,7 +44,7 @@ takes log2(K) comparisons. Where the index of an unplayed arm never rises, an ol
 (`play_nonincreasing`); J is the largest ceiling of the other arms, and when the leader falls below
 it, the arm that owns it is evaluated again. Where it may rise, the ceilings are the indices at the
 end of a time window (`play_nondecreasing`). Where it depends on the other arms' pulls, it falls as
-these are played: ceilings remain ceilings, since the effective arms of an arm that waits only grow.
+these are played: ceilings remain ceilings, since the effective arms of an unplayed arm only grow.
 
 Shifting all means does not change the order of the indices, so kernels put the best arm's mean at 0
 and sum the noise alone: with 10^10 pulls, heights would otherwise drown in rounding.

@@ -1,9 +1,9 @@
 """Which one should I use? Sentences that follow from the league's numbers, and from nothing else.
 
 A policy is named for a situation if its regret, averaged over that situation's problems, is the
-lowest. Policies that are behind by less than their errors are named beside it. A difference counts
-only if it is more than chance makes of any two of so many policies, as rarely as chance makes two
-standard errors of one difference: the lowest was chosen because it looks best.
+lowest. Policies that are not significantly worse are named beside it. Since the lowest was
+chosen because it looks best, a difference counts only if it exceeds the largest one that chance
+produces between any two of so many policies, at the level of two standard errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Advice:
     pick : Row
         The policy with the lowest mean regret, and its row over the situation's problems.
     equals : tuple of str
-        Labels of those that cannot be told from it.
+        Labels of those that are not significantly worse.
     """
 
     situation: str
@@ -50,7 +50,8 @@ class Advice:
             named = list(self.equals[:_NAMED])
             if len(self.equals) > _NAMED:
                 named.append(f"{len(self.equals) - _NAMED} more")
-            text += f"; {listed(named)} cannot be told from it"
+            verb = "is" if len(named) == 1 else "are"
+            text += f"; {listed(named)} {verb} not significantly worse"
         return f"{text})."
 
 

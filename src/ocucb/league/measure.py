@@ -1,13 +1,13 @@
 """Play the league: what a cell of its tables is, and how many runs it gets.
 
-Runs are drawn from a broad mixture that makes failures of every size common. A mixture that is
-best for the mean, as a pilot would choose it, costs fewer runs for that, but sees too few failures
-for a standard deviation or the probability of a disaster.
+Runs are drawn from a broad mixture that makes failures of every size common. The
+mixture that a pilot would choose for the mean needs fewer runs for the mean, but sees too few
+failures to estimate a standard deviation or the probability of a disaster.
 
 Every cell gets runs until two standard errors are at most a share of its mean regret, and until
 the probability of a disaster, a regret above ten times the median, is known to a quarter or known
-to be small. A cell may cost so much and no more: slow policies get fewer runs, and where even the
-fewest would take too long, none. Cost is the engine's nominal one, which is the same on every
+to be small. The cost of a cell is limited: slow policies get fewer runs, and none where even the
+fewest would take too long. Cost is the engine's nominal one, which is the same on every
 machine, so that the numbers are too.
 """
 

@@ -66,7 +66,7 @@ def _advice(report: Report) -> str:
     )
     return f"""<p>{escape(answer(report.standings))}</p>
 <table class="wide"><thead><tr><th>Situation</th><th>Lowest mean regret</th><th>Geometric mean
-ratio</th><th>Worst ratio</th><th>Cannot be told from it</th></tr></thead>
+ratio</th><th>Worst ratio</th><th>Not significantly worse</th></tr></thead>
 <tbody>{rows}</tbody></table>
 <p class="soft">The policy with the lowest regret over the situation's problems (geometric mean
 of ratios to the best policy on each), among those that played all of them. A policy is left out of

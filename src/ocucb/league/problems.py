@@ -1,8 +1,8 @@
 """What the league plays: problems in families, as data.
 
-A contest is one problem and horizon; the worst case over Δ is several, of which the one with the
-largest mean regret counts, for each policy its own. Rewards are Gaussian with σ = 1, or clicks:
-rewards of 0 and 1.
+A contest is one problem and horizon. The worst case over Δ consists of several, of which, for each
+policy separately, the one with the largest mean regret counts. Rewards are Gaussian with σ = 1, or
+clicks: rewards of 0 and 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The open questions of the paper, each with what it takes to answer it and the answer's sentences.
 
-Lattimore (2015) ends with problems left open. What has been proposed since is in the league, so
-that each becomes a comparison: policies, problems, and two sentences made from the numbers.
+Lattimore (2015) ends with problems left open. The league contains what has been proposed since,
+so each question becomes a comparison: policies, problems, and two sentences made from the numbers.
 """
 
 from __future__ import annotations

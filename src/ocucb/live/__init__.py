@@ -1,7 +1,7 @@
 """Live use: a bandit that makes real choices, one at a time.
 
-`decision` decides (state and kernels), `bandit` is the object that people hold (names, locks,
-errors), and `document` is what it is saved as (JSON, versions, checks).
+`decision` decides (state and kernels), `bandit` is the public object (names, locks, errors), and
+`document` is the saved form (JSON, versions, checks).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The object that people hold: ask which arm to play, tell what it paid, save and resume.
+"""`Bandit`, the public object: ask which arm to play, tell what it paid, save and resume.
 
 `Bandit` checks, explains, locks and saves; `ocucb.live.decision` decides what to play.
 """
@@ -41,7 +41,7 @@ class Bandit:
     arms : list of str or int
         Distinct names of the arms.
     policy : Policy, PolicyFamily or str
-        Who chooses: ``ocucb.OCUCB()``, ``"moss"``, or a policy of your own.
+        The policy that chooses: ``ocucb.OCUCB()``, ``"moss"``, or a policy of your own.
     horizon : int
         Rounds that you expect to play, n: a planning horizon, not a limit (see `ask` and `extend`).
     bounds : (low, high), optional
@@ -357,7 +357,7 @@ class Bandit:
             self._tell(self._state, i, 1.0, gain)
 
     def play(self, arm: Arm) -> None:
-        """Note that an arm is played by your own choice: its reward is pending, as after an ask.
+        """Record that an arm is played by your own choice: its reward is pending, as after an ask.
 
         For a fixed share of traffic, or a fallback. Retired arms can be played, too.
 
@@ -438,7 +438,7 @@ class Bandit:
     def extend(self, horizon: int) -> None:
         """Plan for more rounds.
 
-        From here on, indices are computed for the new horizon. A policy with a memory of its own
+        From here on, indices are computed for the new horizon. A policy with its own memory
         (improved UCB, explore-then-commit) starts afresh with what is known about the arms.
 
         Parameters
@@ -470,7 +470,7 @@ class Bandit:
         """Add arms, or reinstate retired ones with everything known about them.
 
         New arms are played once before any other, in order. K in the policy's formula is the
-        number of active arms, so it grows. A policy with a memory of its own starts afresh with
+        number of active arms, so it grows. A policy with its own memory starts afresh with
         what is known about the arms.
 
         Parameters
@@ -506,7 +506,7 @@ class Bandit:
     def retire(self, arms: Arm | Iterable[Arm]) -> None:
         """Stop playing arms; what is known about them stays, and rewards may still arrive.
 
-        K in the policy's formula shrinks. A policy with a memory of its own starts afresh with what
+        K in the policy's formula shrinks. A policy with its own memory starts afresh with what
         is known about the arms.
 
         Parameters
@@ -547,7 +547,7 @@ class Bandit:
         Parameters
         ----------
         level : float
-            Confidence level of the arms' intervals, each valid however often one looks.
+            Confidence level of the arms' intervals, each valid however often you look.
 
         Returns
         -------
@@ -903,8 +903,8 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     """Return checked bounds and sigma, of which exactly one is given."""
     if (bounds is None) == (sigma is None):
         raise ValueError(
-            "give either bounds=(low, high) or sigma=, so that the policy knows how far rewards "
-            f"scatter; got {'neither' if bounds is None else 'both'}."
+            "give either bounds=(low, high) or sigma=, so that the policy knows how much rewards "
+            f"vary; got {'neither' if bounds is None else 'both'}."
         )
     if bounds is None:
         sigma = _number(sigma, "sigma")

@@ -7,7 +7,7 @@ The confidence interval of an arm with T rewards is
 for level 1 - delta: a normal mixture bound (H. Robbins 1970, Statistical methods related to the law
 of the iterated logarithm, Annals of Mathematical Statistics 41(5)). It holds for all T at once, so
 it stays valid although the policy decides adaptively how often to play an arm, and however often
-one looks. It covers each arm separately, and assumes sigma-subgaussian rewards.
+you look. It covers each arm separately, and assumes sigma-subgaussian rewards.
 """
 
 from __future__ import annotations

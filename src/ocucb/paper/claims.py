@@ -1,11 +1,11 @@
 """What an answer to a sentence of the paper is made of: estimates, criteria, curves, a verdict.
 
 A sentence is *true* or *false* if its numbers say so by two standard errors, and *half true* if
-some of them do. Many sentences contain a word, such as "competitive", that everybody may read as
-they like; then the answer is the value at which the sentence turns from true to false. Only beyond
-limits that nobody would dispute (`Criterion.surely` and `never`) do we call it true or false.
+some of them do. Many sentences contain a word, such as "competitive", that is open to
+interpretation; then the answer is the value at which the sentence turns from false to true. It is
+called true or false only beyond limits that nobody would dispute (`Criterion.surely`, `never`).
 
-The worst of many ratios is biased: it favours places where chance was on its side. So curves, in
+The worst of many ratios is biased: it is found where chance made the ratio large. So curves, in
 stretches of neighbouring points, only suggest places; these are measured again with other random
 numbers, and more precisely (`Curves.at`), and it is those numbers that count.
 """
@@ -116,7 +116,7 @@ class Claim:
     check : callable
         Turns the curves of those panels into an answer.
     headline : bool
-        Whether it is in the short table of the README.
+        Whether the README quotes it.
     """
 
     number: int

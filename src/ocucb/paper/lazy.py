@@ -1,9 +1,9 @@
 """How many indices OCUCB has to compute in a round: the paper's appendix "Computation Time".
 
 The index of an unplayed arm falls as time passes, so an index that was computed earlier is an
-upper bound. Arms are kept in a heap, by the last index that was computed; in every round, the first
-is computed again until one stays first. The paper says that this takes O(n) in expectation over n
-rounds, asymptotically: a bounded number of indices per round, whatever the number of arms.
+upper bound. Arms are kept in a heap, ordered by their last computed index; in every round, the top
+one is computed again until it stays on top. The paper says that this takes O(n) in expectation over
+n rounds, asymptotically: a bounded number of indices per round, whatever the number of arms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure the points of panels: choose how runs are drawn, and how many.
 
 Runs are allotted to points by precision. Every point first gets a few hundred; those with a
-standard error above their goal then get as many as it asks for, until all have reached it.
+standard error above their goal then get as many more as it takes, until all have reached it.
 """
 
 from __future__ import annotations

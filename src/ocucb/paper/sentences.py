@@ -977,7 +977,6 @@ CLAIMS = (
         f"{_APPENDIX}, l. 1314",
         ("exp1", "exp2"),
         _gittins_wins,
-        headline=True,
     ),
     Claim(
         22,

@@ -1,4 +1,4 @@
-"""Who plays: one file per policy, formula first.
+"""The policies: one file each, formula first.
 
 To add a policy, write a file like `moss.py` and list its family here.
 """

@@ -22,7 +22,7 @@ def AdaUCB(pulls: float, t: float, horizon: float, effective_arms: float) -> flo
     """UCB whose confidence level depends on how often all arms were played.
 
     For Gaussian rewards it is minimax optimal up to a constant, asymptotically optimal, and never
-    worse than UCB by more than a constant factor, all at once. The index of a waiting arm never
+    worse than UCB by more than a constant factor, all at once. The index of an unplayed arm never
     rises: it stands still while an arm with at least as many pulls is played. ``pulls * bonus`` was
     checked to be concave where effective arms are a + b / sqrt(pulls), for n up to 10^9.
 

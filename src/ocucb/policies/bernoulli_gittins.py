@@ -33,7 +33,7 @@ def BernoulliGittins(
 ) -> int:
     """Play the arm with the largest finite-horizon Gittins index; horizons up to 5,000.
 
-    The table takes about 15 s to compute at horizon 1,000 and is cached.
+    The table takes about 10 s to compute at horizon 1,000 and is cached.
 
     Examples
     --------

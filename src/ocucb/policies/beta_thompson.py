@@ -28,7 +28,7 @@ def BetaThompson(
 
     It runs step by step: the clocks of `skip_thompson` need normal samples.
 
-    Checked against two programs by others, which have the same posterior.
+    Checked against two independent programs, which have the same posterior.
 
     Examples
     --------

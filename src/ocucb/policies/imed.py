@@ -52,7 +52,7 @@ def _on_unit_interval(
 def IMED(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
-    """Play the arm for whose being the best the data speak least, counting how often it was tried.
+    """Play the arm with the least evidence against its being the best, counting its pulls.
 
     It needs neither a horizon nor a parameter. kl is the divergence of the rewards: here that of
     Gaussian ones; on rewards in [0, 1] that of rewards of 0 and 1.
@@ -60,8 +60,8 @@ def IMED(
     Proved: asymptotic optimality for rewards bounded from above, with the divergence from the
     empirical distribution, which for rewards of 0 and 1 is the one used here.
 
-    Checked against the rule in two libraries by others, bandit-kit and statrl; the paper itself was
-    not at hand.
+    Checked against the rule in two independent libraries, bandit-kit and statrl; the paper itself
+    was not available.
 
     Examples
     --------

@@ -22,8 +22,8 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     and log regret for any rewards in [0, 1], all with c = 3. The authors recommend c = 0 in
     practice. For Gaussian rewards and c = 0 this is UCB with constant 2.
 
-    Checked against two programs by others (SMPyBandits and one in MATLAB), which have the same
-    budget; the paper itself was not at hand. Lattimore and Szepesvari (2020), chapter 10, use the
+    Checked against two independent programs (SMPyBandits and one in MATLAB), which have the same
+    budget; the paper itself was not available. Lattimore and Szepesvari (2020), chapter 10, use the
     larger log(1 + t log(t)^2).
 
     Parameters

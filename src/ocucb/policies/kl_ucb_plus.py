@@ -20,7 +20,7 @@ def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     Proved: asymptotic optimality for rewards of 0 and 1 (Honda), and for one-parameter exponential
     families with an additional log log term (Kaufmann, 2018).
 
-    Checked against two programs by others, which have the same budget. What is proved comes from
+    Checked against two independent programs, which have the same budget. What is proved comes from
     the abstracts of Honda (2019) and Kaufmann (2018). With a known horizon n and log(n / T) it is
     called KL-UCB-H+.
 

@@ -66,7 +66,7 @@ def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
     optimal up to a constant, and asymptotically optimal. On rewards of 0 and 1 that divergence is
     the one used here. For Gaussian rewards both indices are the same, namely MOSS.
 
-    Checked against two programs by others (SMPyBandits and one with t in place of n), which have
+    Checked against two independent programs (SMPyBandits and one with t in place of n), which have
     the same switch and budget.
 
     Examples

@@ -1,4 +1,4 @@
-"""OCUCB with alpha = 2 and a log log term: what Lattimore (2015) presumes in its conclusion.
+"""OCUCB with alpha = 2 and a log log term: suggested in Lattimore (2015).
 
 The paper states no formula, only "setting alpha = 2 and adding an additional O(log log t) bonus as
 in KL-UCB". KL-UCB adds c log log t to the logarithm; so does this. Checked against the paper.
@@ -23,8 +23,8 @@ def OCUCBLogLog(
 ) -> float:
     """OCUCB on the edge of its theorem, with the term that may make it asymptotically optimal.
 
-    The paper presumes so, for Gaussian rewards; nothing is proved. With c > 1 the index of a
-    waiting arm could rise, so c is at most 1.
+    The paper expects this for Gaussian rewards; nothing is proved. With c > 1 the index of an
+    unplayed arm could rise, so c is at most 1.
 
     Parameters
     ----------

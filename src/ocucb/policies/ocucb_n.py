@@ -1,7 +1,7 @@
 """OCUCB-n, the anytime version of OCUCB: Lattimore (2016), with rho = 1/2.
 
-The formula was checked against an implementation by others, and, without the two terms that bound B
-from below, against the author's own page about it. The default eta is ours.
+The formula was checked against an independent implementation and, without the two terms that bound
+B from below, against the author's own page about it. The default eta is ours.
 """
 
 from math import e, log, sqrt

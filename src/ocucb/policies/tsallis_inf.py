@@ -99,7 +99,7 @@ def TsallisINF(
 
     It runs step by step: probabilities change in every round.
 
-    Checked against two programs by others (in JAX and MATLAB), which have the same weights and
+    Checked against two independent programs (in JAX and MATLAB), which have the same weights and
     learning rate 2 / sqrt(t). The authors also propose a loss estimate of less variance, with
     4 / sqrt(t); it is not used here.
 

@@ -1,4 +1,4 @@
-"""Numbers with standard errors: their differences, ratios and means, and how far is far enough."""
+"""Numbers with standard errors: differences, ratios and means, and what counts as significant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Play many simulations in rounds: estimate the time, play, allot more runs where it takes them.
+"""Play many simulations in rounds: estimate the time, play, allot more runs where needed.
 
 Each round depends only on the outcome of the one before, so the result does not depend on
 workers or interruptions.

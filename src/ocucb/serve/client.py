@@ -1,8 +1,8 @@
-"""A client with the verbs of `Bandit`: `ask` gives a decision, `tell` takes it.
+"""A client with the methods of `Bandit`: `ask` returns a decision, `tell` reports its reward.
 
-Every request has a time-out and can be repeated safely, so those that fail on the way are: asks
-carry a key under which the server finds its first answer, a reward counts once per decision, and
-changes say how things shall be.
+Every request has a time-out and is retried if it fails on the way. Retries are safe: asks carry a
+key under which the server finds its first answer, a reward counts once per decision, and changes
+state the result, so that applying them twice is harmless.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ServiceError(RuntimeError):
 
 
 class Client:
-    """A bandit that a server keeps.
+    """A bandit on a server.
 
     Parameters
     ----------
@@ -147,14 +147,14 @@ class Client:
     # The verbs of `Bandit`
 
     def create(self, arms: Iterable[str], policy: str, horizon: int, **rules: Any) -> None:
-        """Create the bandit; the same again is harmless.
+        """Create the bandit; repeating the call is harmless.
 
         Parameters
         ----------
         arms : list of str
             Names of the arms.
         policy : str
-            Who chooses: ``"ocucb:alpha=2"``.
+            The policy: ``"ocucb:alpha=2"``.
         horizon : int
             Decisions that you expect to make.
         **rules : dict
@@ -185,7 +185,7 @@ class Client:
         count : int, optional
             Make this many decisions.
         unit : str, optional
-            Whom the decision is for.
+            Who or what the decision is for.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class Client:
         self._call("PATCH", "", {"horizon": horizon})
 
     def pause(self) -> None:
-        """Make no decisions until `resume`; rewards are still taken.
+        """Make no decisions until `resume`; rewards are still accepted.
 
         Examples
         --------

@@ -119,7 +119,7 @@ class Gate:
                 raise Refused(401, "a valid token is needed: Authorization: Bearer ocucb_…")
             if method not in ("GET", "HEAD", "POST") and token.scope != "administer":
                 raise Refused(
-                    403, f"{method} needs a token with scope administer, this one may decide."
+                    403, f"{method} needs a token with scope administer; this one has scope decide."
                 )
             scope.setdefault("state", {})["token"] = token
         if method in ("POST", "PUT", "PATCH"):
@@ -168,7 +168,7 @@ def _cookie(headers: Headers) -> str:
 
 async def _body(headers: Headers, receive: Receive) -> bytes:
     """Return the body of a request, which must be short and come soon."""
-    too_large = Refused(413, f"the body may have {LARGEST_BODY} bytes; send fewer items at a time.")
+    too_large = Refused(413, f"the body may have at most {LARGEST_BODY} bytes; send fewer items.")
     length = headers.get("content-length", "0")
     if length.isdecimal() and int(length[:20]) > LARGEST_BODY:
         raise too_large

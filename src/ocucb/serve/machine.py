@@ -4,8 +4,8 @@ A machine is a pure function of its rules, its seed and its events in order: who
 same events gets the same decisions, propensities and state, to the last bit. The service applies
 events as they happen, ``ocucb serve check`` applies them again.
 
-Who plays
----------
+Which arm is played
+-------------------
 Every decision has a number. From it and the seed comes one uniform number u, which splits the
 traffic: with probability c (`control_share`) the control is played; with probability f (`floor`)
 each other active arm, of which there are m; with the rest, 1 - c - m f, the policy decides. So an
@@ -145,7 +145,7 @@ class Machine:
             raise Refused(409, "the last active arm cannot be retired: add another one first.")
         total = len(known | set(added))
         if total > MOST_ARMS:
-            raise Refused(422, f"add: there may be {MOST_ARMS} arms, got {total}.")
+            raise Refused(422, f"add: there may be at most {MOST_ARMS} arms, got {total}.")
         if added:
             self._check_floor(left)
         horizon = change.horizon if change.horizon != self.bandit.horizon else None

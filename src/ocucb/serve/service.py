@@ -228,7 +228,7 @@ class Service:
             lane = self._lanes.setdefault(name, _Lane())
             with lane.lock:
                 if len(lane.waiting) >= MOST_WAITING:
-                    raise Refused(503, f"too many requests wait for bandit {name!r}; try later.")
+                    raise Refused(503, f"too many requests wait for bandit {name!r}; try again.")
                 lane.waiting.append(work)
                 if not lane.busy:
                     lane.busy = True

@@ -1,8 +1,8 @@
 """Where everything is kept: tables, connections and transactions, on SQLite or PostgreSQL.
 
-Storage is the truth; what a process holds in memory is a cache. `log` is append-only: replayed in
-the order of `seq`, it gives the state in `bandits` and `arms`. The schema is versioned by Alembic
-(`migrations/`): a newer store is refused, an older one is migrated in a transaction.
+Storage is the source of truth; what a process holds in memory is a cache. `log` is append-only:
+replayed in the order of `seq`, it gives the state in `bandits` and `arms`. The schema is versioned
+by Alembic (`migrations/`): a newer store is refused, an older one is migrated in a transaction.
 """
 
 from __future__ import annotations
@@ -231,7 +231,9 @@ class Storage:
             tables = sa.inspect(connection).get_table_names()
             # a database of PostgreSQL may be shared, a file is not
             if present is None and (tables if self.is_sqlite else "bandits" in tables):
-                raise ValueError(f"{self.place} has tables that ocucb did not make; use another.")
+                raise ValueError(
+                    f"{self.place} has tables that ocucb did not make; use another one."
+                )
             if present is not None and present not in known:
                 raise ValueError(
                     f"{self.place} has schema {present}, which is newer than this ocucb knows; "

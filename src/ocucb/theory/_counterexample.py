@@ -59,7 +59,7 @@ def necessary(K: int, elsewhere: float) -> float:
 
     μ' raises one arm of mean 0 to 1. If x is the regret on μ, some such arm has
     E[T_i] <= 2x/(K-2), and telling the two problems apart requires
-    x + elsewhere >= K²/8 exp(-x/(K-2)). The paper has K²/4: it forgets that the gaps are 1/2.
+    x + elsewhere >= K²/8 exp(-x/(K-2)). The paper has K²/4: it overlooks that the gaps are 1/2.
 
     Parameters
     ----------

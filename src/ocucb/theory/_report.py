@@ -36,8 +36,8 @@ def _balanced(means: Floats, horizon: float, sigma: float) -> Bound:
     positive = np.unique(widths[widths > 0])
     if positive.size != 1 or np.count_nonzero(widths == 0) != 1:
         raise ValueError(
-            "the paper's theorem 19 covers one best arm and equal gaps only, and these means "
-            "violate this."
+            "the paper's theorem 19 covers only one best arm and equal gaps, and these means have "
+            "others."
         )
     return _lower.balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
 

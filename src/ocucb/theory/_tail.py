@@ -30,11 +30,11 @@ _TIMES = 60  # rounds at which indices are compared
 
 
 def tail_exponent(policy: Any, problem: Problem | None = None) -> float:
-    """Return γ such that regret of order n has probability n^-γ, but for slower factors.
+    """Return γ such that regret of order n has probability n^-γ, up to slower factors.
 
-    If the policy does not know the horizon, as UCB and Thompson sampling, the tail of the regret is
-    a power as well: P(regret > x) is about x^-γ up to x = nΔ. A policy that knows it has
-    a flat tail instead: once its best arm is left behind, nothing brings it back, and regret is
+    If the policy does not know the horizon, like UCB and Thompson sampling, the tail of the regret
+    is a power as well: P(regret > x) is about x^-γ up to x = nΔ. A policy that knows the horizon
+    has a flat tail instead: once the best arm is abandoned, nothing brings it back, and regret is
     either small or about nΔ, the latter with probability n^-γ.
 
     With Gaussian rewards γ is the smallest T b(T)²/(2 log n), where b(T) is the largest bonus that
@@ -108,17 +108,17 @@ def _largest(player: Policy, pulls: float, horizon: float) -> float:
 
 
 def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) -> float:
-    """Estimate the probability that the regret exceeds a number, without playing.
+    """Estimate the probability that the regret exceeds a number, without a simulation.
 
     The best arm's rewards are a random walk. Its rivals are taken to be as good as their
-    means and to share the other rounds evenly, so the policy leaves the best arm alone, until the
-    regret is as large as asked, if the walk is low enough at any number of pulls: a walk
-    crosses a boundary, which has a probability that can be computed.
+    means and to share the other rounds evenly, so the policy abandons the best arm, until the
+    regret is as large as asked, if the walk is low enough at any number of pulls. The probability
+    that a walk crosses such a boundary can be computed.
 
     Nothing is fitted. Simulations of UCB, MOSS, AOCUCB and OCUCB agree within a factor of 1.7, from
     10% down to 10^-5 (docs/rare-failures.md); for OCUCB it is always too large, because the noise
     of the rivals, which is left out, gives the best arm another chance. It says nothing about
-    regret of the usual size, which is no failure.
+    regret of the usual size, which is not due to a failure.
 
     Parameters
     ----------

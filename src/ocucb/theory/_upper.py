@@ -568,7 +568,7 @@ def aocucb_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
     """Return the shape of theorem 21: nδ + Σ (1/Δ_i) log⁺(nΔ_i²) over Δ_i > δ, smallest over δ.
 
     Only δ = 0 and the gaps themselves can be optimal: between gaps, nδ grows and nothing else
-    changes. Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper forgets that every
+    changes. Σ Δ_i is added if a gap exceeds sigma, as in theorem 1: the paper overlooks that every
     arm is played once.
 
     Parameters
