@@ -295,6 +295,11 @@ class PolicyFamily:
         return f"<policy {_call(self, self.defaults)}>"
 
 
+def formula_raised(error: Exception) -> str:
+    """Say what a rule raised: the end of a sentence."""
+    return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
+
+
 # This package's policies by name, filled in by `ocucb.policies`.
 FAMILIES: dict[str, PolicyFamily] = {}
 
