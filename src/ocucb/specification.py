@@ -196,6 +196,8 @@ class Specification:
             reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
+            if self.policy.family.reading != "plain":
+                reason = f"a negative budget, or {reason}"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
                 f": its formula gave {reason}."

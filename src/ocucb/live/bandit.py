@@ -291,7 +291,8 @@ class Bandit:
             self._take_back([], stream, memory)
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                "formula gave something that is not a number, or no arm."
+                f"formula gave {'a negative budget, or ' * (self._form.family.reading != 'plain')}"
+                "something that is not a number, or no arm."
             )
         return arm
 
