@@ -41,12 +41,12 @@ from policy_table import (
     twin_of,
 )
 
-# Bonuses that are the arm's own affair.
+# Bonuses that are the arm's own affair, on these rewards, too.
 TEXTS = [
     text
     for text in SKIPPING
     if text.partition(":")[0] in INDEX
-    and entry_of(text).thorough
+    and entry_of(text).unit is None
     and not make(text).family.takes_effective_arms
 ]
 KL = ["kl-ucb", "kl-ucb-plus", "kl-ucb-plus-plus", "kl-ucb-switch"]
