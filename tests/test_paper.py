@@ -32,7 +32,7 @@ from ocucb.paper.panels import FIGURES
 from ocucb.paper.reproduction import _full_time
 from ocucb.paper.sentences import CLAIMS as SENTENCES
 from ocucb.paper.sentences import judge, places_to_measure_again
-from ocucb.reports.estimates import Estimate
+from ocucb.reports.estimates import Uncertain
 from ocucb.reports.measure import RunContext, deviation_error
 from ocucb.reports.progress import Display
 from ocucb.scheduler import Job
@@ -677,10 +677,10 @@ def test_errors_of_ratios():
 
     rng = np.random.default_rng(1)
     draws = rng.normal(5, 0.1, 10_000) / rng.normal(4, 0.1, 10_000)
-    ratio = Estimate(5, 0.1) / Estimate(4, 0.1)
+    ratio = Uncertain(5, 0.1) / Uncertain(4, 0.1)
     assert ratio.value == pytest.approx(draws.mean(), rel=0.01)
     assert ratio.error == pytest.approx(draws.std(), rel=0.03)
-    assert (Estimate(5, 0.3) - Estimate(4, 0.4)).error == pytest.approx(0.5)
+    assert (Uncertain(5, 0.3) - Uncertain(4, 0.4)).error == pytest.approx(0.5)
 
 
 def test_time_left_counts_only_what_is_played():
