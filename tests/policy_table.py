@@ -618,6 +618,5 @@ def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
 FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
-BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
 THOROUGH = [text for text in SKIPPING if entry_of(text).like is None]

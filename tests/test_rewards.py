@@ -1,4 +1,4 @@
-"""Kinds of reward: sums at once, divergence, likelihood ratios and bounds, beside slow twins.
+"""Kinds of reward: sums at once, likelihood ratios and bounds, beside slow twins.
 
 Chi-square and Kolmogorov-Smirnov tests are made at level 1e-4, some forty of them: a suite in 250
 would fail by chance; seeds are fixed.
@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 import ocucb
 from ocucb.random import binomial, start_stream, uniform
@@ -105,20 +105,6 @@ def test_sums_that_nobody_can_draw_at_once_say_so():
     assert UNIFORM.log_likelihood_ratio is None
 
 
-@pytest.mark.parametrize("other", [-0.5, 0.2, 0.9])
-def test_divergence_of_gaussian_rewards(other):
-    p, q = stats.norm(0.2, 0.7), stats.norm(other, 0.7)
-    slow = integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), -8, 8)[0]
-    assert GAUSSIAN.divergence(0.2, other, 0.7) == pytest.approx(slow, abs=1e-9)
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.02, 0.5, 1.0])
-@pytest.mark.parametrize("other", [0.0, 0.02, 0.4, 1.0])
-def test_divergence_of_bernoulli_rewards(mean, other):
-    slow = stats.entropy([mean, 1 - mean], [other, 1 - other])
-    assert BERNOULLI.divergence(mean, other, 0.5) == pytest.approx(slow, rel=1e-12)
-
-
 @pytest.mark.parametrize("kind", TILTABLE, ids=lambda kind: kind.name)
 def test_the_likelihood_ratio_is_that_of_the_densities(kind):
     draw, state = kind.draw, stream(5)
@@ -160,6 +146,6 @@ def test_what_a_user_draws_promises_nothing():
         return mean + (scale if uniform(stream) < 0.5 else -scale)
 
     kind = ocucb.custom_rewards(coin, [0, -0.3], sigma=1.0).rewards
-    assert kind.sample_sum is kind.divergence is kind.log_likelihood_ratio is kind.bounds is None
+    assert kind.sample_sum is kind.log_likelihood_ratio is kind.bounds is None
     assert not kind.binary
     assert not kind.brownian

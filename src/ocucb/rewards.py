@@ -1,8 +1,8 @@
 """What arms pay: one entry for each kind of reward.
 
-A kind of reward knows how to draw one reward and, where possible, the sum of many at once; its
-Kullback-Leibler divergence; the likelihood ratio for a tilted mean; and its bounds. Engines,
-policies and theory ask what a kind can do; none of them tests its name.
+A kind of reward knows how to draw one reward and, where possible, the sum of many at once; the
+likelihood ratio for a tilted mean; and its bounds. Engines, policies and theory ask what a kind can
+do; none of them tests its name.
 
 To add a kind, add an entry here and a constructor to `problems.py`.
 """
@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,6 @@ class Rewards:
     sample_sum : callable or None
         ``sample_sum(count, mean, scale, stream)`` draws the sum of `count` rewards in constant
         time; None if that is impossible.
-    divergence : callable or None
-        ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
-        `mean` from those with mean `other`.
     log_likelihood_ratio : callable or None
         ``log_likelihood_ratio(noise, count, mean, tilted, scale)``: the logarithm of how much more
         likely `count` rewards are under `mean` than under the mean `tilted`, if their sum is
@@ -56,7 +53,6 @@ class Rewards:
     name: str
     sample: Callable[..., float]
     sample_sum: Callable[..., float] | None = None
-    divergence: Callable[..., float] | None = None
     log_likelihood_ratio: Callable[..., float] | None = None
     bounds: Callable[[float, float], tuple[float, float]] | None = None
     binary: bool = False
@@ -89,10 +85,6 @@ def _sum_gaussian(count: float, mean: float, scale: float, stream: Words) -> flo
     return count * mean + scale * sqrt(count) * normal(stream)
 
 
-def _divergence_gaussian(mean: float, other: float, scale: float) -> float:
-    return 0.5 * ((mean - other) / scale) ** 2
-
-
 def _ratio_gaussian(noise: Any, count: Any, mean: float, tilted: Any, scale: float) -> Any:
     shift = mean - tilted
     return shift * (noise + 0.5 * shift * count) / scale**2
@@ -110,21 +102,6 @@ def _sum_bernoulli(count: float, mean: float, scale: float, stream: Words) -> fl
     return binomial(stream, count, mean)
 
 
-def _xlog(x: float, ratio: float) -> float:
-    """Return x * log(ratio), or 0 if x is 0."""
-    if x == 0.0:
-        return 0.0
-    return x * log(ratio) if ratio > 0.0 else -math.inf
-
-
-def _over(top: float, bottom: float) -> float:
-    return top / bottom if bottom > 0.0 else math.inf
-
-
-def _divergence_bernoulli(mean: float, other: float, scale: float) -> float:
-    return _xlog(mean, _over(mean, other)) + _xlog(1.0 - mean, _over(1.0 - mean, 1.0 - other))
-
-
 def _ratio_bernoulli(noise: Any, count: Any, mean: float, tilted: Any, scale: float) -> Any:
     hits = count * mean + noise
     return hits * np.log(mean / tilted) + (count - hits) * np.log((1.0 - mean) / (1.0 - tilted))
@@ -138,10 +115,6 @@ def _draw_uniform(mean: float, scale: float, stream: Words) -> float:
     return mean + scale * (2.0 * uniform(stream) - 1.0)
 
 
-def _divergence_uniform(mean: float, other: float, scale: float) -> float:
-    return 0.0 if mean == other else math.inf
-
-
 def _around_mean(mean: float, scale: float) -> tuple[float, float]:
     return mean - scale, mean + scale
 
@@ -150,7 +123,6 @@ GAUSSIAN = Rewards(
     "gaussian",
     _draw_gaussian,
     sample_sum=_sum_gaussian,
-    divergence=_divergence_gaussian,
     log_likelihood_ratio=_ratio_gaussian,
     bounds=_no_bounds,
     brownian=True,
@@ -159,13 +131,12 @@ BERNOULLI = Rewards(
     "bernoulli",
     _draw_bernoulli,
     sample_sum=_sum_bernoulli,
-    divergence=_divergence_bernoulli,
     log_likelihood_ratio=_ratio_bernoulli,
     bounds=_unit_interval,
     binary=True,
 )
 # Uniform rewards with different means have different supports, so they cannot be tilted.
-UNIFORM = Rewards("uniform", _draw_uniform, divergence=_divergence_uniform, bounds=_around_mean)
+UNIFORM = Rewards("uniform", _draw_uniform, bounds=_around_mean)
 KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM)}
 
 
