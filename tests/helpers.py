@@ -1,4 +1,4 @@
-"""What several test files use: processes, kernels called by hand, and waiting for something.
+"""What several test files use: processes, policies, kernels called by hand, and waiting.
 
 Fixtures are in conftest.py; what a policy needs to be tested is in policy_table.py.
 """
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,25 @@ DATA = Path(__file__).parent / "data"
 
 with open(DATA / "regret.csv", newline="") as _file:
     REFERENCE = list(csv.DictReader(_file))  # regrets by independent programs, see data/README.md
+
+
+# Policies of users with various declarations
+
+
+@ocucb.index_policy(unplayed_index="nonincreasing")
+def steep(pulls, t, horizon, arms):
+    """Not concave times pulls: it must do with the looser line."""
+    return 3.0 * exp(-pulls / 20.0) + sqrt(log(2.0 * horizon / t)) / pulls
+
+
+@ocucb.index_policy(unplayed_index="nondecreasing")
+def steep_rising(pulls, t, horizon, arms):
+    return (1.0 + log(t)) / pulls
+
+
+@ocucb.index_policy(unplayed_index="constant")
+def standing(pulls, t, horizon, arms, width=2.0):
+    return width / sqrt(pulls)
 
 
 def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

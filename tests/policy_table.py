@@ -58,7 +58,6 @@ class Entry:
     logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
     unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
-    thorough: bool  # compared between engines on all problems, not on a few
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -75,7 +74,6 @@ def entry(
     logarithmic: bool = True,
     reference: bool = False,
     unit: Any = None,
-    thorough: bool = True,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -85,7 +83,7 @@ def entry(
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
         skipping = (skips, like, logarithmic)
-        facts = (*skipping, reference, unit, thorough, by_hand or {}, horizons, largest_horizon)
+        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
         TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
@@ -219,28 +217,28 @@ entry(
     "kl-ucb",
     "kl-ucb:c=3",
     skips=True,
-    thorough=False,
+    like="ucb",
     unit=kl_index(kl_ucb_budget),
     by_hand={"kl-ucb": sqrt(2 / 4 * log(100)), "kl-ucb:c=3": sqrt(0.5 * log(100 * log(100) ** 3))},
 )(gaussian_bonus(kl_ucb_budget))
 entry(
     "kl-ucb-plus",
     skips=True,
-    thorough=False,
+    like="ucb",
     unit=kl_index(kl_ucb_plus_budget),
     by_hand={"kl-ucb-plus": sqrt(2 / 4 * log(25))},
 )(gaussian_bonus(kl_ucb_plus_budget))
 entry(
     "kl-ucb-plus-plus",
     skips=True,
-    thorough=False,
+    like="moss",
     unit=kl_index(kl_ucb_plus_plus_budget),
     by_hand={"kl-ucb-plus-plus": sqrt(2 / 4 * log(50 * (1 + log(50) ** 2)))},
 )(gaussian_bonus(kl_ucb_plus_plus_budget))
 entry(
     "kl-ucb-switch",
     skips=True,
-    thorough=False,
+    like="moss",
     unit=switch_index,
     by_hand={"kl-ucb-switch": sqrt(2 / 4 * log(50))},
 )(gaussian_bonus(moss_budget))
@@ -256,7 +254,7 @@ def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, 
     "bayes-ucb",
     "bayes-ucb:c=2",
     skips=True,
-    thorough=False,
+    like="ucb",
     unit=beta_index,
     by_hand={"bayes-ucb": 2.3263478740408408 / 2},
 )
@@ -489,7 +487,7 @@ class UnitIMED:
         return argmax(self.values(T, S, sigma), stream)
 
 
-@entry("imed", skips=True, thorough=False, unit=UnitIMED)
+@entry("imed", skips=True, unit=UnitIMED)
 class IMED(UnitIMED):
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return (best - mean) ** 2 / (2 * sigma**2)
@@ -613,13 +611,12 @@ def entry_of(text: str) -> Entry:
 
 def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[tuple[str, Any]]:
     """Return settings paired with cases, few of these where that is enough."""
-    alike = [text for text in texts if entry_of(text).like or not entry_of(text).thorough]
+    alike = [text for text in texts if entry_of(text).like is not None]
     return [(text, case) for text in texts for case in (few if text in alike else cases)]
 
 
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
 FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
 INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
-BONUS = [name for name in INDEX if FAMILIES[name].has_bonus]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
-THOROUGH = [text for text in SKIPPING if entry_of(text).thorough and entry_of(text).like is None]
+THOROUGH = [text for text in SKIPPING if entry_of(text).like is None]

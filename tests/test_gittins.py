@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from helpers import gittins_fingerprint
 from ocucb import _files, gittins
-from ocucb.gittins import _numerics, _store
+from ocucb.gittins import _bernoulli, _gaussian, _numerics, _store
 from ocucb.gittins._bernoulli_kernels import calibrate
 from ocucb.gittins._kernels import offsets
 
@@ -344,8 +344,8 @@ import sys
 import numpy as np
 threads, pool, junk = map(int, sys.argv[1:])
 kept = [np.empty(size, np.uint8) for size in range(1, junk, 24)][::2]
-import os
-os.cpu_count = lambda: pool
+from ocucb.gittins import _bernoulli, _gaussian
+_bernoulli.cores = _gaussian.cores = lambda: pool
 import helpers
 print(helpers.gittins_fingerprint())
 """
@@ -362,6 +362,23 @@ print(helpers.gittins_fingerprint())
     ]
     printed = {process.communicate(timeout=120)[0].strip() for process in processes}
     assert printed == {gittins_fingerprint()}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="all cores are lent")
+def test_pools_have_the_cores_that_the_process_may_use(monkeypatch):
+    """Not those of the machine, of which a container or a batch system may lend a few."""
+    used = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads):
+            used.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 3, 7})
+    for module in (_bernoulli, _gaussian):
+        monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
+    gittins_fingerprint()
+    assert set(used) == {3}
 
 
 def test_numerics_do_not_depend_on_alignment():

@@ -38,7 +38,7 @@ from ocucb.league.questions import ocucb as ocucb_with
 from ocucb.league.report import write_report
 from ocucb.league.standings import Player, Standings, by_mean
 from ocucb.league.trial import needs_horizon
-from ocucb.reports.estimates import Estimate
+from ocucb.reports.estimates import Uncertain
 from ocucb.reports.measure import whole_blocks
 from ocucb.scheduler import Job, run_jobs
 
@@ -104,9 +104,9 @@ def cell(policy, where, mean, error=0.001, bound=0.001, deviation=1.0, **more) -
         "engine": "skip",
         "runs": 1000,
         "effective_runs": 1000.0,
-        "failure": Estimate(0.0, 0.0),
+        "failure": Uncertain(0.0, 0.0),
         "median": mean,
-        "disaster": Estimate(bound / 2, 0.0),
+        "disaster": Uncertain(bound / 2, 0.0),
         "disaster_bound": bound,
         "disasters": 20.0,
         "reached": True,
@@ -118,8 +118,8 @@ def cell(policy, where, mean, error=0.001, bound=0.001, deviation=1.0, **more) -
         label=policy.upper(),
         problem=where.name,
         horizon=100,
-        mean=Estimate(mean, error * mean),
-        deviation=Estimate(deviation, 0.01),
+        mean=Uncertain(mean, error * mean),
+        deviation=Uncertain(deviation, 0.01),
         **{**facts, **more},
     )
 
@@ -265,15 +265,15 @@ def test_runs_are_asked_for_until_mean_and_disasters_are_known():
     where = contest("x")
     precise = cell("a", where, 10.0, error=0.024, bound=RARE, reached=False)
     assert max(measuring._lacking(precise, 0.05)) < 1.0
-    noisy = replace(precise, mean=Estimate(10.0, 0.5))
+    noisy = replace(precise, mean=Uncertain(10.0, 0.5))
     assert task.more(noisy).runs >= 4 * task.runs
     assert task.more(replace(noisy, reached=True)) is None
     assert replace(task, most=task.runs).more(noisy) is None
-    vague = replace(precise, disaster=Estimate(0.01, 0.005), disaster_bound=0.02)
+    vague = replace(precise, disaster=Uncertain(0.01, 0.005), disaster_bound=0.02)
     assert 3.9 * task.runs < task.more(vague).runs < 5 * task.runs
-    unseen = replace(precise, disaster=Estimate(0.0, 0.0), disasters=0.0, disaster_bound=3 * RARE)
+    unseen = replace(precise, disaster=Uncertain(0.0, 0.0), disasters=0.0, disaster_bound=3 * RARE)
     assert 3 * task.runs <= task.more(unseen).runs < 3.6 * task.runs
-    few = replace(precise, disaster=Estimate(0.01, 0.001), disasters=5.0, disaster_bound=0.02)
+    few = replace(precise, disaster=Uncertain(0.01, 0.001), disasters=5.0, disaster_bound=0.02)
     assert 2 * task.runs <= task.more(few).runs < 2.4 * task.runs, "too few to believe the error"
 
 

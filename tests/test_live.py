@@ -843,6 +843,63 @@ def test_a_formula_that_fails_leaves_all_as_it_was():
         assert bandit.summary().next_arm is (None if policy.name == "lost" else bandit.ask())
 
 
+def raising(kind, facts):
+    """Return a bandit for three arms whose formula fails from round 6 on."""
+    if kind is ocucb.choice_policy:
+
+        def formula(t, horizon, pulls, sums, sigma, memory, stream):
+            memory[0] = t
+            if ocucb.random.uniform(stream) < 2.0 and t > 5.0:
+                raise ValueError("too late.")
+            return 0
+    else:
+
+        def formula(pulls, t, horizon, arms):
+            if t > 5.0:
+                raise ValueError("too late.")
+            return 1.0 / pulls
+
+    bandit = Bandit("abc", kind(check=False, **facts)(formula)(), 100, sigma=1, rng=3)
+    bandit.tell(["a", "b", "c"], [0.0, 0.0, 0.0])
+    return bandit
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts"),
+    [
+        (ocucb.index_policy, {}),
+        (ocucb.index_policy, {"unplayed_index": "constant"}),
+        (ocucb.index_policy, {"unplayed_index": "nonincreasing"}),
+        (ocucb.kl_policy, {"unplayed_index": "nonincreasing"}),
+        (ocucb.sampling_policy, {}),
+        (ocucb.choice_policy, {"memory": lambda arms: 1}),
+    ],
+)
+def test_a_formula_that_raises_leaves_all_as_it_was(kind, facts):
+    bandit = raising(kind, facts)
+    words = (
+        r"^formula could not choose an arm in round 6: its formula raised ValueError: too late\.$"
+    )
+    before = bandit.to_dict()
+    with pytest.raises(ValueError, match=words):
+        bandit.ask(9)
+    assert bandit.to_dict() == before
+    bandit.ask(2)
+    before = bandit.to_dict()
+    for count in (None, 3):
+        with pytest.raises(ValueError, match=words):
+            bandit.ask(count)
+        assert bandit.to_dict() == before
+    assert bandit.summary().next_arm is None
+    assert bandit.to_dict() == before
+    assert Bandit.from_dict(before, policy=bandit.policy).to_dict() == before
+    # what is observed is noted all the same
+    bandit.tell(["a", "b", "b"], [1.0, 0.0, 0.0])
+    bandit.play("c")
+    bandit.cancel("c")
+    assert bandit.to_dict()["pulls"] == [2, 3, 1]
+
+
 def test_infinite_bonuses_mean_always_and_never():
     def bonus(pulls, t, horizon, arms):
         return math.inf if pulls < 2.0 else -math.inf if pulls > 5.0 else 1.0 / pulls

@@ -29,11 +29,10 @@ from ocucb.paper.measure import (
     work_points,
 )
 from ocucb.paper.panels import FIGURES
-from ocucb.paper.reproduction import _full_time
 from ocucb.paper.sentences import CLAIMS as SENTENCES
 from ocucb.paper.sentences import judge, places_to_measure_again
 from ocucb.policies import FAMILIES
-from ocucb.reports.estimates import Estimate
+from ocucb.reports.estimates import Uncertain
 from ocucb.reports.measure import RunContext, deviation_error
 from ocucb.reports.progress import Display
 from ocucb.scheduler import Job
@@ -136,7 +135,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     """Everything that a reproduction wrote, times left out."""
     found = {one.name: one.read_bytes() for one in folder.iterdir() if "results.db" not in one.name}
     text = found["index.html"].decode()
-    for fact in ("Time taken", "With --full", "Created"):
+    for fact in ("Time taken", "Created"):
         text, count = re.subn(rf"<th>{fact}</th><td>.*?</td>", "", text)
         assert count == 1
     text = re.sub(r", \d+ (s|min \d+ s) of processor time", "", text)
@@ -256,9 +255,8 @@ def test_tails(tmp_path, few_panels):
 
 def test_finished_points_are_not_played_twice(tmp_path, played):
     for runs, in_all in ((64, 64), (64, 64), (128, 128)):
-        done = reproduce(["psi"], tmp_path, runs=runs, progress=False)
+        reproduce(["psi"], tmp_path, runs=runs, progress=False)
         assert sum(runs for _, runs in played) == in_all * 39
-    assert re.fullmatch(r"Our own panel psi takes about .* at N = 100,000\.", done.full)
 
 
 def judged(findings) -> set[int]:
@@ -314,19 +312,6 @@ def test_another_constant_of_moss_is_stated_wherever_it_counts(tmp_path):
     damaged.write_text(damaged.read_text().replace("moss:constant=2", "moss:constant=?"))
     damaged_exp10 = reproduce(["psi"], tmp_path, runs=2, progress=False)
     assert damaged_exp10.findings[24].verdict == MISSING
-
-
-def test_time_of_full_counts_our_own_panels_apart():
-    known = panels()
-    points = [
-        replace(point, runs=known[point.panel].full_runs // 100, seconds=2.0)
-        for point in (curve("exp10", "OCUCB", float)[:3] + curve("psi", "K = 2", float)[:3])
-    ]
-    points.append(replace(points[0], seconds=math.nan))  # of an earlier call
-    assert _full_time(known, points, 2) == (
-        "At the paper's own N, these panels take about 5 min 0 s with 2 workers; the longest are "
-        "exp10 (5 min 0 s). Our own panel psi takes about 5 min 0 s at N = 100,000."
-    )
 
 
 def test_data_files(tmp_path):
@@ -692,10 +677,10 @@ def test_errors_of_ratios():
 
     rng = np.random.default_rng(1)
     draws = rng.normal(5, 0.1, 10_000) / rng.normal(4, 0.1, 10_000)
-    ratio = Estimate(5, 0.1) / Estimate(4, 0.1)
+    ratio = Uncertain(5, 0.1) / Uncertain(4, 0.1)
     assert ratio.value == pytest.approx(draws.mean(), rel=0.01)
     assert ratio.error == pytest.approx(draws.std(), rel=0.03)
-    assert (Estimate(5, 0.3) - Estimate(4, 0.4)).error == pytest.approx(0.5)
+    assert (Uncertain(5, 0.3) - Uncertain(4, 0.4)).error == pytest.approx(0.5)
 
 
 def test_time_left_counts_only_what_is_played():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from math import inf, log, nan, sqrt
 
@@ -331,6 +332,14 @@ def test_wrong_functions_are_refused():
         ocucb.index_policy(lambda pulls, t, horizon, arms, a: 1.0)
     with pytest.raises(TypeError, match="is not stated as a bonus"):
         ocucb.ThompsonSampling().bonus(1, 2, 3, 4)
+
+
+def test_labels_are_written_as_in_papers():
+    """Words or acronyms, never the name of a function."""
+    joined = [one.label for one in FAMILIES.values() if re.search("[a-z][A-Z]", one.label)]
+    assert joined == ["AdaUCB"]
+    assert make("explore-then-commit:m=5").label == "Explore-then-commit(m=5)"
+    assert repr(make("explore-then-commit:m=5")) == "ExploreThenCommit(m=5)"
 
 
 def test_names_round_trip():

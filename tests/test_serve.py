@@ -474,6 +474,39 @@ def test_a_store_that_cannot_be_used_is_one_sentence(place, sentence, tmp_path, 
     assert nowhere.stderr.endswith("nowhere is not a folder.\n")
 
 
+@pytest.mark.parametrize("store", ["none", "foreign", "without tokens"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve --port {taken}",
+        "serve --port 65536",
+        "serve --host 0.0.0.0 --port 0",
+        "serve --host 1.2.3.4.5 --port 0",
+        "serve --log-level loud",
+        "serve --colour red",
+        "serve token --scope all",
+        "serve token --label {tab}",
+        "serve check nobody",
+        "serve revoke 1",
+        "serve revoke one",
+    ],
+)
+def test_a_refused_command_changes_nothing(words, store, tmp_path):
+    path = tmp_path / "store.db"
+    if store == "foreign":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE results (x)")
+        connection.close()
+    elif store == "without tokens":
+        Storage(str(path)).close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        facts = {"taken": taken.getsockname()[1], "tab": "a\tb"}
+        done = invoke(*(word.format(**facts) for word in words.split()), "--store", path)
+    assert done.exit_code == 2
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
 # The six calls
 
 

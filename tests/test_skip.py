@@ -15,13 +15,22 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import cache
-from math import exp, log, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
 
 import ocucb
-from helpers import Case, assert_same, find_kernel, play, weighted_runs
+from helpers import (
+    Case,
+    assert_same,
+    find_kernel,
+    play,
+    standing,
+    steep,
+    steep_rising,
+    weighted_runs,
+)
 from ocucb import problems
 from ocucb._compile import compiled, specialise
 from ocucb.engine import choose_engine, skip, skip_leader, skip_thompson
@@ -70,22 +79,6 @@ def test_same_distribution(text, name):
     policy, case = make(text), CASES[name]
     assert choose_engine(policy, case.problem, case.horizon, "skip").name == "skip"
     assert_same(find_kernel("skip", policy, case.problem, case.horizon), policy, case)
-
-
-@ocucb.index_policy(unplayed_index="nonincreasing")
-def steep(pulls, t, horizon, arms):
-    """Not concave times pulls: it must do with the looser line."""
-    return 3.0 * exp(-pulls / 20.0) + sqrt(log(2.0 * horizon / t)) / pulls
-
-
-@ocucb.index_policy(unplayed_index="nondecreasing")
-def steep_rising(pulls, t, horizon, arms):
-    return (1.0 + log(t)) / pulls
-
-
-@ocucb.index_policy(unplayed_index="constant")
-def standing(pulls, t, horizon, arms, width=2.0):
-    return width / sqrt(pulls)
 
 
 @ocucb.sampling_policy(unplayed_index="constant")

@@ -16,7 +16,7 @@ import inspect
 import linecache
 from collections import defaultdict
 from dataclasses import replace
-from math import exp, log, sqrt
+from math import exp, log
 from types import FunctionType
 
 import numpy as np
@@ -24,7 +24,7 @@ import pytest
 from scipy import stats
 
 import ocucb
-from helpers import Case, assert_same, find_kernel
+from helpers import Case, assert_same, find_kernel, standing, steep, steep_rising
 from ocucb import problems
 from ocucb._compile import specialise
 from ocucb.engine import choose_engine, new_game, new_outcome, skip_binary
@@ -41,12 +41,12 @@ from policy_table import (
     twin_of,
 )
 
-# Bonuses that are the arm's own affair.
+# Bonuses that are the arm's own affair, on these rewards, too.
 TEXTS = [
     text
     for text in SKIPPING
     if text.partition(":")[0] in INDEX
-    and entry_of(text).thorough
+    and entry_of(text).unit is None
     and not make(text).family.takes_effective_arms
 ]
 KL = ["kl-ucb", "kl-ucb-plus", "kl-ucb-plus-plus", "kl-ucb-switch"]
@@ -123,22 +123,6 @@ def test_same_distribution_with_long_leaps(text, means):
     """Long enough for leaps that Chernoff's bound allows."""
     policy, one = make(text), case(means, 100_000, 400)
     assert_same(find_kernel("skip", policy, one.problem, one.horizon), policy, one)
-
-
-@ocucb.index_policy(unplayed_index="nonincreasing")
-def steep(pulls, t, horizon, arms):
-    """Not concave times pulls: it must do with the looser line."""
-    return 3.0 * exp(-pulls / 20.0) + sqrt(log(2.0 * horizon / t)) / pulls
-
-
-@ocucb.index_policy(unplayed_index="nondecreasing")
-def steep_rising(pulls, t, horizon, arms):
-    return (1.0 + log(t)) / pulls
-
-
-@ocucb.index_policy(unplayed_index="constant")
-def standing(pulls, t, horizon, arms, width=2.0):
-    return width / sqrt(pulls)
 
 
 @pytest.mark.parametrize("name", ["K=2, gap 0.1", "K=3, all fail", "K=5, rare", "K=10, high"])

@@ -29,6 +29,7 @@ def formula(body: str, kind=ocucb.index_policy, space=None, **facts):
     """Return a policy whose function has the given body, in a namespace of its own."""
     arguments = {
         ocucb.index_policy: "pulls, t, horizon, arms",
+        ocucb.kl_policy: "pulls, t, horizon, arms",
         ocucb.sampling_policy: "pulls, t, horizon, arms",
         ocucb.choice_policy: "t, horizon, pulls, sums, sigma, memory, stream",
     }[kind]
@@ -122,6 +123,43 @@ def test_false_declarations_of_deviations():
     )
     with pytest.raises(ValueError, match='unplayed_index="constant", but its formula rises'):
         ocucb.simulate(family, PROBLEM, 1000, 5, rng=1)
+
+
+CLICKS = ocucb.bernoulli([0.6, 0.5, 0.4])
+
+
+def play_live(bandit):
+    for t in range(100):
+        bandit.tell(bandit.ask(), float(t % 2))
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "facts"),
+    [
+        ("return log(horizon / (9.0 * pulls * arms))", r"-[0-9.]+", CONCAVE),
+        ("return -1.0", "-1", {}),
+        ("return log(0.5 - pulls)", "nan", CONSTANT),  # Python refuses to compute it
+    ],
+)
+@pytest.mark.parametrize("problem", [PROBLEM, CLICKS], ids=["gaussian", "clicks"])
+def test_a_budget_is_at_least_0_on_any_rewards(body, given, facts, problem):
+    """So says the grid and, where it is not asked, what happens; nothing is played as 0."""
+    words = f"must be a budget of at least 0 everywhere, but its formula gives {given} in round"
+    scale = {"bounds": (0, 1)} if problem is CLICKS else {"sigma": 1}
+    checked = formula(body, ocucb.kl_policy, **facts)
+    with pytest.raises(ValueError, match=words):
+        ocucb.simulate(checked, problem, 100, 5, rng=1)
+    with pytest.raises(ValueError, match=words):
+        ocucb.Bandit("abc", checked, 100, **scale)
+    trusted = formula(body, ocucb.kl_policy, **facts, check=False)
+    for engine in ("step", "skip") if facts else ("step",):
+        with pytest.raises(ValueError, match="its formula gave a negative budget, or a value that"):
+            ocucb.simulate(trusted, problem, 100, 5, rng=1, engine=engine)
+    bandit = ocucb.Bandit("abc", trusted, 100, **scale)
+    with pytest.raises(ValueError, match="its formula gave a negative budget, or something that"):
+        play_live(bandit)
+    with pytest.raises(ValueError, match="budget must be at least 0, got"):
+        trusted().bonus(pulls=50, t=90, horizon=100, arms=3)
 
 
 @pytest.mark.parametrize("arms", [1, 2, 10, 300])

@@ -651,7 +651,7 @@ def reproduce(
     lines = [
         f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.quote}" for one in done.findings
     ]
-    _deliver("\n".join([*lines, done.full, str(done.files[-1])]), failures=done.failures)
+    _deliver("\n".join([*lines, str(done.files[-1])]), failures=done.failures)
 
 
 @app.command()

@@ -36,6 +36,7 @@ from .engine import (
 )
 from .importance import PLAIN, Mixture, Pilot, run_weights
 from .policies import Policy
+from .policies._base import formula_raised
 from .problems import Problem
 from .random import stream_key
 from .results import Description, Moments
@@ -186,8 +187,7 @@ class Specification:
             raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
         except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
             raise ValueError(
-                f"{self.policy.label} could not choose an arm: its formula raised "
-                f"{type(error).__name__}: {error}."
+                f"{self.policy.label} could not choose an arm: {formula_raised(error)}"
             ) from error
         if stop[0]:
             raise Stopped
@@ -196,6 +196,8 @@ class Specification:
             reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
+            if self.policy.family.reading != "plain":
+                reason = f"a negative budget, or {reason}"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
                 f": its formula gave {reason}."

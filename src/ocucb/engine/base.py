@@ -405,6 +405,12 @@ def bonus_of_budget(pulls: float, t: float, n: float, K: float, *values: Any) ->
     return sqrt(2.0 * rule(pulls, t, n, K, *values) / pulls)
 
 
+def budget_of_user(pulls: float, t: float, n: float, K: float, *values: Any) -> float:
+    """Return a user's budget, nan where it is negative: as for Gaussian rewards, an error."""
+    budget = rule(pulls, t, n, K, *values)
+    return budget if budget >= 0.0 else math.nan
+
+
 # Four ways to state an index policy, in one form; they fill the slot `index`.
 
 
@@ -566,8 +572,9 @@ def index_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the index of a policy as a function of an arm's mean, variance and pulls."""
     if family.has_bonus:
         return specialise(index_of_bonus, {"bonus": bonus_of(family)}, inline=True)
+    if family.reading == "bernoulli budget":
+        return specialise(index_of_budget, {"rule": budget_of(family)}, inline=True)
     template = index_of_variance if family.takes_variance else index_of_mean
-    template = index_of_budget if family.reading == "bernoulli budget" else template
     return specialise(template, {"rule": rule_of(family)}, inline=True)
 
 
@@ -578,11 +585,19 @@ def bonus_of(family: PolicyFamily) -> Callable[..., float]:
     return specialise(bonus_of_budget, {"rule": rule_of(family)}, part=True)
 
 
+def budget_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the budget for rewards of 0 and 1; ours are never negative."""
+    rule = rule_of(family)
+    if is_ours(family.source):
+        return rule
+    return specialise(budget_of_user, {"rule": rule}, part=True)
+
+
 def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
     """Return a test whether an index is surely below a level."""
     if family.reading != "bernoulli budget":
         return specialise(never_falls_short, {}, inline=True)
-    return specialise(falls_short_of_budget, {"rule": rule_of(family)}, inline=True)
+    return specialise(falls_short_of_budget, {"rule": budget_of(family)}, inline=True)
 
 
 def chord_start_of(family: PolicyFamily) -> Callable[..., float]:
@@ -600,7 +615,7 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
         slots = {"lowest_mean": family.code.compiled["lowest_mean"]}
         return specialise(allowance_of_index, slots, inline=True)
     assert family.reading == "bernoulli budget", family.reading
-    return specialise(allowance_of_budget, {"rule": rule_of(family)}, inline=True)
+    return specialise(allowance_of_budget, {"rule": budget_of(family)}, inline=True)
 
 
 def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..figures import BLACK, BLUE, GREEN, GREY, RED, draw_estimates, empty_panels
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from . import questions
 from .measure import Cell
 from .problems import CONTESTS, Contest
@@ -62,7 +62,7 @@ def draw(name: str, cells: Cells) -> Figure:
 
 
 def _points(
-    axes: Axes, cells: Sequence[Cell], read: Callable[[Cell], Estimate], **how: object
+    axes: Axes, cells: Sequence[Cell], read: Callable[[Cell], Uncertain], **how: object
 ) -> None:
     """Draw cells as points of (mean, something), with bars of two standard errors."""
     axes.errorbar(
@@ -81,7 +81,7 @@ def _finite(value: float) -> float:
 
 def _frontier(cells: Cells) -> Figure:
     figure, axes = empty_panels(6, columns=3, size=(4.2, 3.5))
-    reads: tuple[tuple[str, Callable[[Cell], Estimate]], ...] = (
+    reads: tuple[tuple[str, Callable[[Cell], Uncertain]], ...] = (
         ("standard deviation", lambda one: one.deviation),
         ("P(failure)", lambda one: one.failure),
     )

@@ -22,7 +22,7 @@ from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture, obstacle
 from ..policies import Policy
 from ..problems import Problem
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from ..reports.measure import deviation_error, whole_blocks
 from ..results import PolicyResult
 from ..scheduler import Job
@@ -61,11 +61,11 @@ class Cell:
     horizon, runs : int
     effective_runs : float
         How many plain runs would give the same standard error of the mean.
-    mean, deviation, failure : Estimate
+    mean, deviation, failure : Uncertain
         Mean regret, its standard deviation, and the probability that the best arms get less than
         half of the rounds.
     median : float
-    disaster : Estimate
+    disaster : Uncertain
         The probability of a regret above ten times the median.
     disaster_bound : float
         An upper bound for it: two standard errors more, and what may be there unseen.
@@ -86,11 +86,11 @@ class Cell:
     horizon: int
     runs: int
     effective_runs: float
-    mean: Estimate
-    deviation: Estimate
-    failure: Estimate
+    mean: Uncertain
+    deviation: Uncertain
+    failure: Uncertain
     median: float
-    disaster: Estimate
+    disaster: Uncertain
     disaster_bound: float
     disasters: float
     reached: bool
@@ -240,11 +240,11 @@ def read_cell(task: Task, job: Job) -> Cell:
         horizon=result.horizon,
         runs=result.runs,
         effective_runs=result.effective_runs,
-        mean=Estimate(result.mean_regret, float(result.stderr[-1])),
-        deviation=Estimate(result.deviation.value, deviation_error(result)),
-        failure=Estimate(*result.failure),
+        mean=Uncertain(result.mean_regret, float(result.stderr[-1])),
+        deviation=Uncertain(result.deviation.value, deviation_error(result)),
+        failure=Uncertain(*result.failure),
         median=median,
-        disaster=Estimate(*tail),
+        disaster=Uncertain(*tail),
         disaster_bound=min(1.0, bound),
         disasters=seen,
         reached=False,

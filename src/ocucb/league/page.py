@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .._version import __version__
 from ..progress import duration
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer
 from .measure import BUDGET, DISASTER, KNOWN, PRECISION, RARE, SEEN, Cell, Skipped
@@ -74,7 +74,7 @@ the last column only if it is behind by more than errors explain. Numbers are ±
 errors.</p>"""
 
 
-def _number(one: Estimate, digits: int = 2) -> str:
+def _number(one: Uncertain, digits: int = 2) -> str:
     error = (
         "" if not math.isfinite(one.error) or one.error == 0.0 else f" ± {_short(2 * one.error)}"
     )
@@ -85,7 +85,7 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if value >= 0.005 else f"{value:.3f}"
 
 
-def _chance(value: Estimate, bound: float) -> str:
+def _chance(value: Uncertain, bound: float) -> str:
     """Return a probability with its error, or its bound if that is all that is known."""
     if value.value > 0.0 and value.error <= KNOWN * value.value:
         return f"{_percent(value.value)} ± {_percent(2 * value.error)}"

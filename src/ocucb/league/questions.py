@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .._text import power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
 from ..problems import Problem, gap
-from ..reports.estimates import Estimate, geometric_mean
+from ..reports.estimates import Uncertain, geometric_mean
 from .advice import listed
 from .measure import Cell, Key
 from .problems import CONTESTS, Contest
@@ -92,12 +92,12 @@ class Question:
     answer: Callable[[Cells], str]
 
 
-def _times(one: Estimate) -> str:
+def _times(one: Uncertain) -> str:
     return f"{one.value:.2f} ± {2 * one.error:.2f}"
 
 
-def _mean(values: Sequence[Estimate]) -> Estimate:
-    return geometric_mean(values) if values else Estimate(math.nan, math.nan)
+def _mean(values: Sequence[Uncertain]) -> Uncertain:
+    return geometric_mean(values) if values else Uncertain(math.nan, math.nan)
 
 
 # 1. Robustness against mean regret.
@@ -140,7 +140,7 @@ def beyond(cells: Cells, name: str) -> list[str]:
     return [one.label for one in cells.all(beside_plays(name)) if not matched(one)]
 
 
-def _not_above(one: Estimate, other: Estimate) -> bool:
+def _not_above(one: Uncertain, other: Uncertain) -> bool:
     """Tell whether `one` is not above `other` by more than two standard errors."""
     more = one - other
     return not more.value > 2.0 * more.error
@@ -208,7 +208,7 @@ def _pair(pair: tuple[str, str]) -> list[Policy]:
     return named(pair)
 
 
-def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Estimate | None:
+def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Uncertain | None:
     """Return the mean regret of a policy that is restarted with doubled horizons.
 
     Restarts are independent, so their mean regrets add up.
@@ -217,13 +217,13 @@ def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Est
     means = [one.mean for one in parts if one is not None]
     if len(means) < len(parts):
         return None
-    return Estimate(sum(one.value for one in means), math.hypot(*(one.error for one in means)))
+    return Uncertain(sum(one.value for one in means), math.hypot(*(one.error for one in means)))
 
 
-def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, list[Estimate]]:
+def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, list[Uncertain]]:
     """Return regret relative to the policy that knows the horizon, for each of `TOTALS`."""
     policies = _pair(pair)
-    found: dict[str, list[Estimate]] = {}
+    found: dict[str, list[Uncertain]] = {}
     for n in TOTALS:
         known = cells.get(policies[0], problem, n)
         if known is None:
@@ -232,13 +232,13 @@ def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, l
         if again is not None:
             ratio = again / known.mean
             label = f"{policies[0].label}, restarted"
-            found.setdefault(label, []).append(Estimate(ratio.value, ratio.error, str(n)))
+            found.setdefault(label, []).append(Uncertain(ratio.value, ratio.error, str(n)))
         for policy in policies[1:]:
             cell = cells.get(policy, problem, n)
             if cell is not None:
                 ratio = cell.mean / known.mean
                 found.setdefault(policy.label, []).append(
-                    Estimate(ratio.value, ratio.error, str(n))
+                    Uncertain(ratio.value, ratio.error, str(n))
                 )
     return found
 
@@ -246,7 +246,7 @@ def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, l
 def _price_answer(cells: Cells) -> str:
     sentences = []
     for pair in PAIRS:
-        ratios: dict[str, list[Estimate]] = {}
+        ratios: dict[str, list[Uncertain]] = {}
         for problem in GAPS.values():
             for label, found in prices(cells, problem, pair).items():
                 ratios.setdefault(label, []).extend(found)
@@ -329,7 +329,7 @@ def _bayesian_plays() -> list[Play]:
     ]
 
 
-def largest(cells: Cells, policy: Policy, contest: Contest) -> Estimate | None:
+def largest(cells: Cells, policy: Policy, contest: Contest) -> Uncertain | None:
     """Return the largest mean regret of a policy among a contest's instances."""
     found = cells.all([(policy, *one) for one in contest.instances])
     if len(found) < len(contest.instances):
@@ -339,14 +339,14 @@ def largest(cells: Cells, policy: Policy, contest: Contest) -> Estimate | None:
 
 def relative(
     cells: Cells, policy: Policy, other: Policy, contests: Iterable[Contest]
-) -> list[Estimate]:
+) -> list[Uncertain]:
     """Return the regret of a policy relative to another, where both played."""
     ratios = []
     for contest in contests:
         mine, theirs = largest(cells, policy, contest), largest(cells, other, contest)
         if mine is not None and theirs is not None:
             ratio = mine / theirs
-            ratios.append(Estimate(ratio.value, ratio.error, contest.title))
+            ratios.append(Uncertain(ratio.value, ratio.error, contest.title))
     return ratios
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..reports.estimates import Estimate, geometric_mean
+from ..reports.estimates import Uncertain, geometric_mean
 from .measure import Cell, Key
 from .problems import Contest
 
@@ -43,13 +43,13 @@ class Row:
     player : Player
     played, contests : int
         How many it played, and how many there are.
-    worst : Estimate
+    worst : Uncertain
         Its largest ratio to the best, and where.
-    mean : Estimate
+    mean : Uncertain
         The geometric mean of its ratios.
     deviation : float
         The geometric mean of its standard deviations, each in units of the best mean regret.
-    disaster : Estimate
+    disaster : Uncertain
         The probability of a disaster where that is largest.
     disaster_bound : float
         An upper bound for it, everywhere.
@@ -60,10 +60,10 @@ class Row:
     player: Player
     played: int
     contests: int
-    worst: Estimate
-    mean: Estimate
+    worst: Uncertain
+    mean: Uncertain
     deviation: float
-    disaster: Estimate
+    disaster: Uncertain
     disaster_bound: float
     few_runs: int
 
@@ -112,16 +112,16 @@ class Standings:
         found = [(one, cell) for one in self.players if (cell := self.cell(one, contest))]
         return sorted(found, key=lambda pair: pair[1].mean.value)
 
-    def ratio(self, player: Player, contest: Contest) -> Estimate | None:
+    def ratio(self, player: Player, contest: Contest) -> Uncertain | None:
         """Return a policy's mean regret relative to the best in a contest."""
         cell = self.cell(player, contest)
         if cell is None:
             return None
         best = self.best[contest.name]
         if cell.mean == best:
-            return Estimate(1.0, 0.0, contest.title)
+            return Uncertain(1.0, 0.0, contest.title)
         ratio = cell.mean / best
-        return Estimate(ratio.value, ratio.error, contest.title)
+        return Uncertain(ratio.value, ratio.error, contest.title)
 
     def row(self, player: Player, contests: Iterable[Contest]) -> Row | None:
         """Return a policy's row in a table of some contests; None if it played in none."""
@@ -146,7 +146,7 @@ class Standings:
             worst=max(ratios, key=lambda one: one.value),
             mean=geometric_mean(ratios),
             deviation=math.exp(sum(map(math.log, positive)) / max(1, len(positive))),
-            disaster=Estimate(disastrous.disaster.value, disastrous.disaster.error, where.title),
+            disaster=Uncertain(disastrous.disaster.value, disastrous.disaster.error, where.title),
             disaster_bound=max(one.disaster_bound for one in cells),
             few_runs=sum(not one.reached for one in cells),
         )
@@ -161,7 +161,7 @@ class Standings:
         rows = [row for one in self.players if (row := self.row(one, asked)) is not None]
         return sorted(rows, key=lambda row: (not row.complete, row.worst.value))
 
-    def difference(self, one: Player, other: Player, contests: Iterable[Contest]) -> Estimate:
+    def difference(self, one: Player, other: Player, contests: Iterable[Contest]) -> Uncertain:
         """Return by how much the mean logarithm of regret of `one` exceeds that of `other`."""
         asked = list(contests)
         logs = []
@@ -170,9 +170,9 @@ class Standings:
             assert mine is not None
             assert theirs is not None
             ratio = mine.mean / theirs.mean
-            logs.append(Estimate(math.log(ratio.value), ratio.error / ratio.value))
+            logs.append(Uncertain(math.log(ratio.value), ratio.error / ratio.value))
         value = sum(one.value for one in logs) / len(logs)
-        return Estimate(value, math.hypot(*(one.error for one in logs)) / len(logs))
+        return Uncertain(value, math.hypot(*(one.error for one in logs)) / len(logs))
 
 
 def by_mean(rows: Iterable[Row]) -> list[Row]:

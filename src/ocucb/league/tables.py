@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from .measure import Cell
 from .standings import Player, Standings
 
@@ -62,7 +62,7 @@ def read_players(path: Path) -> list[Player]:
 
 def cell_row(cell: Cell, seed: int) -> list[Any]:
     """Return a row of cells.csv."""
-    estimates: list[Estimate] = [getattr(cell, name) for name in _ESTIMATES]
+    estimates: list[Uncertain] = [getattr(cell, name) for name in _ESTIMATES]
     return [
         *(getattr(cell, name) for name in _CELL),
         *(number for one in estimates for number in (one.value, one.error)),
@@ -79,7 +79,7 @@ def read_cells(path: Path) -> list[Cell]:
         facts |= {name: int(row[name]) for name in ("horizon", "runs")}
         facts |= {name: float(row[name]) for name in _MORE if name != "reached"}
         for one in _ESTIMATES:
-            facts[one] = Estimate(float(row[one]), float(row[f"{one}_stderr"]))
+            facts[one] = Uncertain(float(row[one]), float(row[f"{one}_stderr"]))
         return Cell(**facts, reached=row["reached"] == "True", seconds=math.nan)
 
     with open(path, encoding="utf-8", newline="") as file:

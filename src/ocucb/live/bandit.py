@@ -21,6 +21,7 @@ from .._files import replacing
 from .._text import LARGEST_COUNT, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily, to_policies
+from ..policies._base import formula_raised
 from ..policies._declarations import check_declarations
 from ..random import CHOICES, start_stream, stream_key, to_seed
 from .decision import State, compile_kernels, copy_state, new_arms, new_state
@@ -283,16 +284,26 @@ class Bandit:
         stream, memory = state.stream.copy(), state.memory.copy()
         try:
             arm = self._ask(state)
-        except IndexError:
+        except Exception as error:
             self._take_back([], stream, memory)
-            raise ValueError(self.policy.family.out_of_bounds(len(self))) from None
+            raise self._failure(error) from error
         if arm < 0:
             self._take_back([], stream, memory)
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                "formula gave something that is not a number, or no arm."
+                f"formula gave {'a negative budget, or ' * (self._form.family.reading != 'plain')}"
+                "something that is not a number, or no arm."
             )
         return arm
+
+    def _failure(self, error: Exception) -> ValueError:
+        """Return what to say where the policy's formula raised an error."""
+        if isinstance(error, IndexError):
+            return ValueError(self.policy.family.out_of_bounds(len(self)))
+        return ValueError(
+            f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: "
+            f"{formula_raised(error)}"
+        )
 
     def _take_back(self, chosen: list[int], stream: Words, memory: Floats) -> None:
         """Undo decisions that could not be completed."""
@@ -574,11 +585,15 @@ class Bandit:
             ask, rebuild = self._ask, self._rebuild
             state = copy_state(self._state)
         rebuild(state)
+        try:
+            chosen = ask(copy_state(state))
+        except Exception:  # of a user's formula
+            chosen = -1
         return summarize(
             names,
             self.policy,
             state,
-            ask(copy_state(state)),
+            chosen,
             level=level,
             bounds=self.bounds,
             minimize=self.minimize,
@@ -609,7 +624,10 @@ class Bandit:
             state, rebuild = copy_state(self._state), self._rebuild
             names = [self._names[i] for i in np.flatnonzero(state.arms["active"])]
         rebuild(state)
-        chances = next_probabilities(self._form, state)
+        try:
+            chances = next_probabilities(self._form, state)
+        except Exception as error:
+            raise self._failure(error) from error
         if chances is None:
             return None
         return dict(zip(names, chances[state.arms["active"]].tolist(), strict=True))

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from .._compile import (
     translate_numba_errors,
 )
 from .._types import Floats, Words
+from .._users import is_ours
 from .._waiting import interruptible
 from ..engine.base import index_of, rule_of, squares_added, variance_of
 from ..policies import Policy, PolicyFamily
@@ -70,6 +71,7 @@ class State(NamedTuple):
 # other slot has the name of the function that fills it, or the beginning of its name.
 counted_arms: Callable[[State, int | np.int64, float], float]  # all_active or effective_active
 index: Callable[..., float]  # index_of_bonus, index_of_mean or index_of_variance
+noted_index: Callable[[State, int | np.int64], float]  # current_index or attempted_index
 deviation: Callable[..., float]  # of a `sampling_policy`
 choose: Callable[..., int]  # of a `choice_policy`
 select_arm: Callable[[State], int]  # select_arm_lazily, _by_index, _by_sample or _by_choice
@@ -115,6 +117,14 @@ def current_index(state: State, i: int | np.int64) -> float:
     K = counted_arms(state, i, pulls)
     value = index(mean, variance, pulls, t, n, K, state.sigma, state.values)
     return value if value != -inf else -1.7e308  # -inf is for retired arms
+
+
+def attempted_index(state: State, i: int | np.int64) -> float:
+    """Return the same for a user's formula, which may raise: then not a number."""
+    try:
+        return current_index(state, i)
+    except Exception:  # `ask` meets it again, and reports it
+        return nan
 
 
 # Four ways to select an arm. All return -1 where the policy gives something that is not a number,
@@ -235,7 +245,7 @@ def refresh_all(state: State) -> None:
     for i in range(state.arms.size):
         state.ceilings[i] = -inf
         if state.arms[i].active:
-            index = current_index(state, i)
+            index = noted_index(state, i)
             # what is not a number is reported when its turn comes
             state.ceilings[i] = index if index == index else inf
     build_tree(state.arms, state.ceilings, state.tree)
@@ -252,7 +262,7 @@ def refresh_arm(state: State, i: int, first: bool) -> None:
         clock.settled = True
         refresh_all(state)
     else:
-        index = current_index(state, i)
+        index = noted_index(state, i)
         replace(state.arms, state.ceilings, state.tree, i, index if index == index else inf)
 
 
@@ -405,6 +415,9 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
     if family.kind == "index":
         slots["index"] = index_of(family)
         slots["current_index"] = specialise(current_index, slots, part=True)
+        slots["noted_index"] = slots["current_index"]
+        if not is_ours(family.source):
+            slots["noted_index"] = specialise(attempted_index, slots, part=True)
         slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
         if _is_lazy(family):

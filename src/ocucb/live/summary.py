@@ -331,7 +331,7 @@ def summarize(
 def _explain(policy: Policy, state: State, chosen: int, minimize: bool) -> str:
     """Return why the policy plays the arm that it chose, as the end of a sentence."""
     if chosen < 0:
-        return "its formula gave something that is not a number"
+        return "its formula fails, or gives something that is not a number"
     arm, best = state.arms[chosen], "smallest" if minimize else "largest"
     if arm["observed"] + arm["open"] == 0:
         return "it has not been played yet"

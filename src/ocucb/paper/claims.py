@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from .measure import Point
 from .panels import Panel, panels
 
@@ -34,7 +34,7 @@ class Criterion:
     ----------
     statistic : str
         What is estimated.
-    estimate : Estimate
+    estimate : Uncertain
     surely : float
         A value at which nobody would dispute the sentence.
     never : float
@@ -47,7 +47,7 @@ class Criterion:
     """
 
     statistic: str
-    estimate: Estimate
+    estimate: Uncertain
     surely: float
     never: float
     below: bool = True
@@ -187,19 +187,19 @@ class Curves:
         """Return the grid of a panel."""
         return [one.x for one in next(iter(self._lines[panel].values()))]
 
-    def at(self, panel: str, line: str, x: float) -> Estimate:
+    def at(self, panel: str, line: str, x: float) -> Uncertain:
         """Return the regret at one place, measured again if it was."""
         key = (panel, line, float(x))
         found = self._again.get(key) or next(
             (one for one in self.line(panel, line) if one.x == x), None
         )
         if found is None:
-            return Estimate(math.nan, math.inf)
+            return Uncertain(math.nan, math.inf)
         if key not in self._again:
             self.wanted[key] = None
-        return Estimate(found.mean, found.stderr, place(panel, x))
+        return Uncertain(found.mean, found.stderr, place(panel, x))
 
-    def stretches(self, panel: str, line: str) -> list[Estimate]:
+    def stretches(self, panel: str, line: str) -> list[Uncertain]:
         """Return the mean regret of a line over some twenty stretches of its points."""
         points, size = self.line(panel, line), self._size(panel)
         return [mean_of(points[i : i + size]) for i in range(0, len(points), size)]
@@ -212,7 +212,7 @@ class Curves:
     def _size(self, panel: str) -> int:
         return max(1, len(self.xs(panel)) // 20)
 
-    def between(self, panel: str, line: str, low: float, high: float) -> Estimate:
+    def between(self, panel: str, line: str, low: float, high: float) -> Uncertain:
         """Return the mean regret of a line over the points with low <= x <= high."""
         return mean_of([one for one in self.line(panel, line) if low <= one.x <= high])
 
@@ -229,7 +229,7 @@ class Curves:
         line: str,
         rivals: Sequence[str] = (),
         largest: bool = True,
-    ) -> Estimate:
+    ) -> Uncertain:
         """Return a line's largest (or smallest) regret over that of the best rival.
 
         The curves suggest `CANDIDATES` places, which are measured again: the maximum of so few
@@ -253,7 +253,7 @@ class Curves:
             found.append(self.at(panel, line, x) / best)
         return (max if largest else min)(found, key=value_of)
 
-    def peak(self, panel: str, line: str) -> Estimate:
+    def peak(self, panel: str, line: str) -> Uncertain:
         """Return the largest regret of a line; its highest points are measured again."""
         highest = sorted(self.line(panel, line), key=lambda one: -one.mean)[:CANDIDATES]
         return max((self.at(panel, line, one.x) for one in highest), key=value_of)
@@ -289,19 +289,19 @@ class Curves:
         return Series(label or panel, self.middles(panel), self.factors(panel, line))
 
 
-def value_of(estimate: Estimate) -> float:
+def value_of(estimate: Uncertain) -> float:
     return estimate.value
 
 
-def mean_of(points: Sequence[Point]) -> Estimate:
+def mean_of(points: Sequence[Point]) -> Uncertain:
     if not points:
-        return Estimate(math.nan, math.inf)
+        return Uncertain(math.nan, math.inf)
     value = sum(one.mean for one in points) / len(points)
     error = math.sqrt(sum(one.stderr**2 for one in points)) / len(points)
-    return Estimate(value, error, place(points[0].panel, points[0].x))
+    return Uncertain(value, error, place(points[0].panel, points[0].x))
 
 
-def _chance_below(estimate: Estimate, threshold: float) -> float:
+def _chance_below(estimate: Uncertain, threshold: float) -> float:
     """Return the probability that the true value lies below a threshold."""
     if not estimate.error > 0.0:
         return float(estimate.value < threshold)

@@ -30,7 +30,6 @@ class Report:
     seed: int
     workers: int
     seconds: float
-    full: str
 
 
 def page(report: Report, folder: Path) -> str:
@@ -200,7 +199,6 @@ def _settings(report: Report) -> str:
         "Runs": f"{sum(one.runs for one in played):,}",
         "Pulls": f"{sum(float(one.runs) * one.horizon for one in played):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
-        "With --full": report.full,
     }
     facts |= circumstances()
     failure = [one for one in report.points if one.panel == "exp10"]

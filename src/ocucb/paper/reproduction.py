@@ -14,7 +14,6 @@ from pathlib import Path
 from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
 from .._waiting import Interrupts
-from ..progress import duration
 from ..reports import pictures
 from ..reports.measure import RunContext
 from ..reports.progress import Display
@@ -45,15 +44,12 @@ class Reproduction:
         The verdicts on the paper's claims.
     files : list of Path
         The files, the page last.
-    full : str
-        How long ``--full`` would take.
     failures : list of str
         One sentence for each file that could not be written.
     """
 
     findings: list[Finding]
     files: list[Path]
-    full: str
     failures: list[str]
 
 
@@ -150,12 +146,11 @@ def reproduce(
         files += _write_figures(folder, every, points, failures)
         findings = judge(points, again)
         files.append(_write_findings(folder, findings, failures))
-        full = _full_time(every, points, threads)
-        report = Report(points, findings, every, seed, threads, spent, full)
+        report = Report(points, findings, every, seed, threads, spent)
         files.append(folder / "index.html")
         with noting(failures, files[-1]), replacing(files[-1]) as file:
             file.write(page(report, folder))
-    return Reproduction(findings, files, full, failures)
+    return Reproduction(findings, files, failures)
 
 
 def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
@@ -168,34 +163,6 @@ def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
             raise ValueError(f"scale must be greater than 0 and at most 1e6, got {scale:g}.")
         return max(1, round(scale * panel.full_runs))
     return panel.fewest_runs
-
-
-def _full_time(every: dict[str, Panel], points: Sequence[Point], threads: int) -> str:
-    """Say how long ``--full`` would take, judging by the runs that were played.
-
-    The paper's panels and our own, whose number of runs is our choice, are counted separately.
-    """
-    seconds: dict[str, float] = {}
-    for one in points:
-        if one.seconds == one.seconds:  # not read from the file of an earlier call
-            share = every[one.panel].full_runs / one.runs
-            seconds[one.panel] = seconds.get(one.panel, 0.0) + share * one.seconds / threads
-    sentences = []
-    papers = [name for name in seconds if not every[name].ours]
-    if papers:
-        longest = sorted(papers, key=lambda name: -seconds[name])[:3]
-        sentences.append(
-            f"At the paper's own N, these panels take about "
-            f"{duration(sum(seconds[name] for name in papers))} with {threads} workers; the "
-            f"longest are {', '.join(f'{name} ({duration(seconds[name])})' for name in longest)}."
-        )
-    sentences += [
-        f"Our own panel {name} takes about {duration(seconds[name])} at N = "
-        f"{every[name].full_runs:,}."
-        for name in seconds
-        if every[name].ours
-    ]
-    return " ".join(sentences)
 
 
 def _write_points(

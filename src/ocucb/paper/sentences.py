@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from .._text import power_of_ten
-from ..reports.estimates import Estimate
+from ..reports.estimates import Uncertain
 from ..theory import ocucb_shape
 from .claims import (
     ALPHAS,
@@ -37,11 +37,13 @@ from .claims import (
 from .measure import Point
 
 
-def _exactly(statistic: str, estimate: Estimate, threshold: float, below: bool = True) -> Criterion:
+def _exactly(
+    statistic: str, estimate: Uncertain, threshold: float, below: bool = True
+) -> Criterion:
     return Criterion(statistic, estimate, threshold, threshold, below)
 
 
-def _up_to(statistic: str, estimate: Estimate, surely: float, never: float) -> Criterion:
+def _up_to(statistic: str, estimate: Uncertain, surely: float, never: float) -> Criterion:
     return Criterion(statistic, estimate, surely, never, surely < never)
 
 
@@ -74,7 +76,7 @@ def _superb(curves: Curves) -> Answer:
     # neighbouring stretches are independent, and so are policies: at most twice OCUCB's own error
     errors = [2.0 * one.error / one.value for one in stretches]
     error = mean * math.sqrt(sum(x * x for x in errors)) / len(errors)
-    average = Estimate(mean, error)
+    average = Uncertain(mean, error)
     best = sum(factor < 1.0 for factor in factors) / len(factors)
     statistic = "OCUCB's regret over that of the best other policy, averaged over six panels"
     return Answer(
@@ -120,7 +122,7 @@ def _typically(curves: Curves) -> Answer:
         share = sum(chances) / len(chances)
         error = math.sqrt(sum(p * (1.0 - p) for p in chances)) / len(chances)
         statistic = f"share of the places at which OCUCB has less regret than {rival}"
-        criteria.append(_exactly(statistic, Estimate(share, error), 0.5, below=False))
+        criteria.append(_exactly(statistic, Uncertain(share, error), 0.5, below=False))
         parts.append(f"{share:.0%} of the places against {rival}")
         panel = "exp1"
         series.append(curves.drawn_ratio(panel, "OCUCB", rival, rival))
@@ -250,7 +252,7 @@ def _spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
         for line in curves.lines(panel):
             points = curves.line(panel, line)
             spread = [
-                Estimate(p.deviation, p.deviation_error, f"{symbol} = {p.x:g}") for p in points
+                Uncertain(p.deviation, p.deviation_error, f"{symbol} = {p.x:g}") for p in points
             ]
             low = min(range(len(spread)), key=lambda i: spread[i].value)
             before, after = spread[low] / spread[0], spread[-1] / spread[low]
@@ -292,7 +294,7 @@ def _spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
 # --- sensitivity --------------------------------------------------------------------------------
 
 
-def _alpha_ratio(curves: Curves, panel: str, x: float, above: int, below: int) -> Estimate:
+def _alpha_ratio(curves: Curves, panel: str, x: float, above: int, below: int) -> Uncertain:
     high, low = (curves.between(panel, ALPHAS[a], x, x) for a in (above, below))
     return high / low
 
@@ -414,7 +416,7 @@ def _alpha_is_conservative(curves: Curves) -> Answer:
     )
 
 
-def _median(point: Point) -> Estimate:
+def _median(point: Point) -> Uncertain:
     """Return the median with its error, from the quartiles of a distribution that is nearly normal.
 
     The error of a normal sample's median is 1.25 standard deviations over the root of its size, and
@@ -422,7 +424,7 @@ def _median(point: Point) -> Estimate:
     """
     low, middle, high = point.quantiles[3:6]
     error = 1.25 * (high - low) / 1.35 / math.sqrt(point.effective_runs)
-    return Estimate(middle, error)
+    return Uncertain(middle, error)
 
 
 # --- comparison ---------------------------------------------------------------------------------
@@ -467,7 +469,7 @@ def _constant(policy: str, others: Sequence[float]) -> Callable[[Curves], Answer
 def _gittins_is_practical(curves: Curves) -> Answer:
     horizon = max(p.x for panel in ("exp8", "exp9") for p in curves.line(panel, "Gittins"))
     return Answer(
-        [_exactly("largest horizon at which Gittins was played here", Estimate(horizon, 0), 1e4)],
+        [_exactly("largest horizon at which Gittins was played here", Uncertain(horizon, 0), 1e4)],
         f"No longer: here Gittins is played up to n = {horizon:,.0f}, in both panels from which "
         "the paper omits it, and indices up to 10⁶ take seconds.",
         Evidence(
@@ -488,9 +490,9 @@ def _regimes(curves: Curves) -> Answer:
     lasts = [PANELS[name].xs[-1] for name in ("exp1", "exp4")]
     return Answer(
         [
-            _exactly("difference of the gaps where n varies", Estimate(gaps[0] - gaps[1], 0), 0.0),
+            _exactly("difference of the gaps where n varies", Uncertain(gaps[0] - gaps[1], 0), 0.0),
             _exactly(
-                "largest Δ, sensitivity minus comparison", Estimate(lasts[1] - lasts[0], 0), 0
+                "largest Δ, sensitivity minus comparison", Uncertain(lasts[1] - lasts[0], 0), 0
             ),
         ],
         f"Where n varies, Δ is {gaps[0]:g} in this figure and {gaps[1]:g} in that one; where Δ "
@@ -600,7 +602,7 @@ def _indistinguishable(some_panels: tuple[str, ...]) -> Callable[[Curves], Answe
             found = []
             for _, x in likely[:2]:
                 gap = curves.at(panel, THOMPSON, x) - curves.at(panel, "AOCUCB", x)
-                found.append(Estimate(abs(gap.value), gap.error, gap.where).times(1.0 / height))
+                found.append(Uncertain(abs(gap.value), gap.error, gap.where).times(1.0 / height))
             shares[panel] = max(found, key=value_of)
         worst = max(shares.values(), key=value_of)
         percent = worst.times(100.0)
@@ -639,7 +641,7 @@ def _failure(curves: Curves, ratio: bool = True) -> Evidence:
     return Evidence("K", "expected regret", series)
 
 
-def _failure_ratio(curves: Curves, K: float) -> Estimate:
+def _failure_ratio(curves: Curves, K: float) -> Uncertain:
     """Return MOSS's regret over OCUCB's; small games are measured again, large ones are precise."""
     get = curves.at if K <= 200 else lambda panel, line, x: curves.between(panel, line, x, x)
     return get("exp10", _moss_line(curves), K) / get("exp10", "OCUCB", K)
@@ -647,7 +649,7 @@ def _failure_ratio(curves: Curves, K: float) -> Estimate:
 
 def _too_slow(curves: Curves) -> Answer:
     xs = curves.xs("exp10")
-    samples = Estimate(max(xs) ** 4, 0.0)
+    samples = Uncertain(max(xs) ** 4, 0.0)
     return Answer(
         [_up_to("normal samples in one run, step by step", samples, 1e12, 1e9)],
         f"Step by step, n K = {_power(samples.value)} normal samples in one run at K = "
@@ -667,7 +669,7 @@ def _moss_explodes(curves: Curves) -> Answer:
     moss, last = _moss_line(curves), max(curves.xs("exp10"))
     ratio, small = _failure_ratio(curves, last), _failure_ratio(curves, 100)
 
-    def power(line: str) -> Estimate:
+    def power(line: str) -> Uncertain:
         growth = curves.between("exp10", line, last, last) / curves.at("exp10", line, 100)
         return growth.log(math.log(last / 100))
 
@@ -696,7 +698,7 @@ def _ocucb_is_good(curves: Curves) -> Answer:
         _, problem, n = PANELS["exp10"].lines[0].at(x)
         sums = ocucb_shape(problem.means, n).value
         found = curves.between("exp10", "OCUCB", x, x)
-        factors.append(Estimate(found.value / sums, found.error / sums, place("exp10", x)))
+        factors.append(Uncertain(found.value / sums, found.error / sums, place("exp10", x)))
     worst = max(factors, key=lambda one: one.value - 2.0 * one.error)
     return Answer(
         [_up_to("OCUCB's regret over theorem 1's sum with constant 1, at worst", worst, 0.7, 10.0)],
@@ -748,7 +750,7 @@ def _slightly(curves: Curves) -> Answer:
     ]
     ratios = sorted(one.value for one in pairs)
     error = 1.25 * math.sqrt(sum(one.error**2 for one in pairs)) / len(pairs)
-    median = Estimate(ratios[len(ratios) // 2], error)
+    median = Uncertain(ratios[len(ratios) // 2], error)
     worse = sum(x > 1.0 for x in ratios) / len(ratios)
     most = curves.extreme(EVERY, "MOSS", ["OCUCB"])
     return Answer(

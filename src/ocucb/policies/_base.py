@@ -144,8 +144,8 @@ class PolicyFamily:
     binary : bool
         Whether the policy is only for rewards of 0 and 1.
     check : bool
-        Whether to check `unplayed_index`, `concave` and `concave_until` on a grid before a user's
-        policy is played.
+        Whether to check `unplayed_index`, `concave`, `concave_until` and the sign of a budget on a
+        grid before a user's policy is played.
 
     Examples
     --------
@@ -295,6 +295,11 @@ class PolicyFamily:
         return f"<policy {_call(self, self.defaults)}>"
 
 
+def formula_raised(error: Exception) -> str:
+    """Say what a rule raised: the end of a sentence."""
+    return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
+
+
 # This package's policies by name, filled in by `ocucb.policies`.
 FAMILIES: dict[str, PolicyFamily] = {}
 
@@ -414,7 +419,11 @@ class Policy:
         answer: float = self.family.function(
             float(pulls), float(t), float(horizon), float(arms), *self.arguments(int(horizon))
         )
-        return answer if self.family.reading == "plain" else math.sqrt(2.0 * answer / pulls)
+        if self.family.reading == "plain":
+            return answer
+        if not answer >= 0.0:
+            raise ValueError(f"{self.label}'s budget must be at least 0, got {answer:g}.")
+        return math.sqrt(2.0 * answer / pulls)
 
     def probabilities(
         self,
@@ -689,7 +698,7 @@ def kl_policy(
     Parameters
     ----------
     function : callable
-        ``budget(pulls, t, horizon, arms, ...)``, at least 0; see `index_policy`.
+        ``budget(pulls, t, horizon, arms, ...)``, at least 0, or else an error; see `index_policy`.
     **facts : dict
         As for `index_policy`. `unplayed_index` is about the index; `concave` also says that while
         the arm is played the budget is concave throughout, or convex throughout.

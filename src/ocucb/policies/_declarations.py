@@ -7,6 +7,7 @@ silently gives wrong numbers, so a user's declarations are checked before they a
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from itertools import pairwise, product
 
@@ -50,7 +51,7 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
         def company(pulls: float, rest: Callable[..., float] = rest) -> float:
             return rest(pulls, K)
 
-        def value(
+        def answer(
             pulls: float,
             t: float,
             mean: float = mean,
@@ -59,12 +60,26 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
             state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
             state |= {"arms": K, "effective_arms": company(pulls), "sigma": 1.0}
             try:
-                given = family.source(*(state[name] for name in family.inputs), *arguments)
-                return _read(family.reading, float(given), mean, pulls)
+                return float(family.source(*(state[name] for name in family.inputs), *arguments))
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
                 return math.nan
 
-        found = _not_a_deviation(value, n, K) if family.kind == "sampling" else None
+        def value(
+            pulls: float,
+            t: float,
+            mean: float = mean,
+            answer: Callable[[float, float], float] = answer,
+        ) -> float:
+            try:
+                return _read(family.reading, answer(pulls, t), mean, pulls)
+            except (ArithmeticError, ValueError):
+                return math.nan
+
+        found = None
+        if family.kind == "sampling":
+            found = _out_of_range(answer, "finite and at least 0", n, K)
+        elif family.reading != "plain":
+            found = _out_of_range(answer, "a budget of at least 0", n, K, most=math.inf)
         if found is None and family.unplayed_index is not None:
             found = _false_in_time(value, family.unplayed_index, n, K)
             if family.kind == "index":
@@ -75,7 +90,7 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
                 edge = _edge(policy, n, K)
                 found = _false_beyond(value, edge, n, K)
             if family.reading == "bernoulli budget":
-                found = found or _bent_both_ways(policy, arguments, n, K)
+                found = found or _bent_both_ways(answer, n, K)
             else:
                 found = found or _not_concave(value, edge, n, K)
         if found is not None:
@@ -139,15 +154,20 @@ def _exceeds(one: float, other: float) -> bool:
     return one > other + _SLACK * (abs(one) + abs(other))
 
 
-def _not_a_deviation(value: Callable[[float, float], float], n: float, K: float) -> str | None:
-    """Say where a deviation is negative or not finite: engines would not agree on such an arm."""
+def _out_of_range(
+    answer: Callable[[float, float], float],
+    range_: str,
+    n: float,
+    K: float,
+    most: float = sys.float_info.max,
+) -> str | None:
+    """Say where a deviation or budget is negative or too large: engines would not agree there."""
     for pulls in _grid(1.0, n - K):
         for t in _grid(max(K, pulls) + 1.0, n):
-            if not 0.0 <= value(pulls, t) < math.inf:
+            if not 0.0 <= answer(pulls, t) <= most:
                 return (
-                    "must be finite and at least 0 everywhere, but its formula gives "
-                    f"{value(pulls, t):g} in round {t:g} for an arm with {pulls:g} "
-                    f"pull{'s' * (pulls > 1)}"
+                    f"must be {range_} everywhere, but its formula gives {answer(pulls, t):g} in "
+                    f"round {t:g} for an arm with {pulls:g} pull{'s' * (pulls > 1)}"
                 )
     return None
 
@@ -195,14 +215,12 @@ def _false_beyond(
     return None
 
 
-def _bent_both_ways(
-    policy: Policy, arguments: tuple[object, ...], n: float, K: float
-) -> str | None:
+def _bent_both_ways(answer: Callable[[float, float], float], n: float, K: float) -> str | None:
     """Say where a budget is neither concave nor convex while an arm is played."""
     for t in _grid(K + 1.0, n)[::3]:
         for pulls in _grid(1.0, t - K)[::3]:
             marks = [0.0, *_grid(1.0, n - t)]
-            heights = [policy.family.source(pulls + s, t + s, n, K, *arguments) for s in marks]
+            heights = [answer(pulls + s, t + s) for s in marks]
             above = below = False
             for i in range(1, len(marks) - 1):
                 share = (marks[i] - marks[i - 1]) / (marks[i + 1] - marks[i - 1])

@@ -35,6 +35,7 @@ def _probabilities(
 
 @choice_policy(
     name="epsilon-greedy",
+    label="Epsilon-greedy",
     formula="with probability epsilon a random arm, otherwise the arm with the largest mean",
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},

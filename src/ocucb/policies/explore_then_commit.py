@@ -14,6 +14,7 @@ def _memory(arms: int) -> int:
 
 @choice_policy(
     name="explore-then-commit",
+    label="Explore-then-commit",
     formula="each arm m times in turn, then the arm with the largest mean until the end",
     reference="Robbins (1952); Perchet, Rigollet, Chassang and Snowberg (2016)",
     valid={"m": whole_from(1)},

@@ -13,6 +13,7 @@ def _memory(arms: int) -> int:
 
 @choice_policy(
     name="improved-ucb",
+    label="Improved UCB",
     formula=(
         "phases d = 1, 1/2, 1/4, ...: play each remaining arm ceil(2 log(n d^2) / d^2) times, drop "
         "arm i if mean_i + w < max_j mean_j - w, w = sqrt(log(n d^2) / (2 T)); means / (2 sigma)"

@@ -36,7 +36,7 @@ def _on_unit_interval(
 
 @choice_policy(
     name="kl-maillard",
-    label="KL-Maillard",
+    label="KL-Maillard sampling",
     formula="a random arm, with probability proportional to exp(-T kl(mean, largest mean))",
     reference="Qin, Jun and Zhang (2023), Kullback-Leibler Maillard sampling for multi-armed "
     "bandits with bounded rewards",

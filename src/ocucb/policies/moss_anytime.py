@@ -12,7 +12,7 @@ from ._base import above, index_policy
 
 @index_policy(
     name="moss-anytime",
-    label="MOSS (anytime)",
+    label="MOSS-anytime",
     formula="mean + sigma * sqrt(2 * (1 + alpha) / T * log(max(1, t / (T * K))))",
     reference="Degenne and Perchet (2016), Anytime optimal algorithms in stochastic multi-armed "
     "bandits",

@@ -9,35 +9,35 @@ from statistics import NormalDist
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """An estimate with its standard error, and where it comes from.
+class Uncertain:
+    """A number with its standard error, to calculate with, and where it comes from.
 
-    Unlike `results.Estimate`, which users see, one can calculate with it.
+    A `results.Estimate`, which users see, is a plain pair.
     """
 
     value: float
     error: float
     where: str = ""
 
-    def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.value - other.value, math.hypot(self.error, other.error), self.where)
+    def __sub__(self, other: Uncertain) -> Uncertain:
+        return Uncertain(self.value - other.value, math.hypot(self.error, other.error), self.where)
 
-    def __truediv__(self, other: Estimate) -> Estimate:
+    def __truediv__(self, other: Uncertain) -> Uncertain:
         if not (self.value > 0.0 and other.value > 0.0):
-            return Estimate(math.nan, math.inf, self.where)
+            return Uncertain(math.nan, math.inf, self.where)
         ratio = self.value / other.value
         spread = math.hypot(self.error / self.value, other.error / other.value)
-        return Estimate(ratio, ratio * spread, self.where)
+        return Uncertain(ratio, ratio * spread, self.where)
 
-    def times(self, factor: float) -> Estimate:
+    def times(self, factor: float) -> Uncertain:
         """Return a multiple of it."""
-        return Estimate(self.value * factor, self.error * abs(factor), self.where)
+        return Uncertain(self.value * factor, self.error * abs(factor), self.where)
 
-    def log(self, per: float = 1.0) -> Estimate:
+    def log(self, per: float = 1.0) -> Uncertain:
         """Return its logarithm divided by `per`."""
         if not self.value > 0.0:
-            return Estimate(math.nan, math.inf, self.where)
-        return Estimate(math.log(self.value) / per, self.error / self.value / per, self.where)
+            return Uncertain(math.nan, math.inf, self.where)
+        return Uncertain(math.log(self.value) / per, self.error / self.value / per, self.where)
 
     def __str__(self) -> str:
         """Return the value ± two standard errors, with as many digits as these deserve."""
@@ -50,18 +50,18 @@ class Estimate:
         return f"{self.value:,.{digits}f} ± {bar:,.{digits}f}"
 
 
-def geometric_mean(estimates: Sequence[Estimate]) -> Estimate:
+def geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:
     """Return the geometric mean of independent positive estimates.
 
     Examples
     --------
-    >>> geometric_mean([Estimate(1.0, 0.0), Estimate(4.0, 0.4)])
-    Estimate(value=2.0, error=0.1, where='')
+    >>> geometric_mean([Uncertain(1.0, 0.0), Uncertain(4.0, 0.4)])
+    Uncertain(value=2.0, error=0.1, where='')
     """
     count = len(estimates)
     mean = math.exp(sum(math.log(one.value) for one in estimates) / count)
     spread = math.hypot(*(one.error / one.value for one in estimates)) / count
-    return Estimate(mean, mean * spread)
+    return Uncertain(mean, mean * spread)
 
 
 def margin(count: int) -> float:

@@ -20,8 +20,8 @@ import uvicorn
 from .._text import table
 from .app import create_app
 from .check import Checked, check
-from .storage import Storage
-from .tokens import add_token, list_tokens, revoke_token
+from .storage import Storage, is_missing
+from .tokens import add_token, check_token, list_tokens, revoke_token
 
 GRACE = 20  # seconds that open requests get at the end
 
@@ -69,49 +69,58 @@ def serve(store: str, host: str, port: int, log_level: str) -> None:
         raise ValueError(f"--log-level must be debug, info, warning or error, got {log_level!r}.")
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must lie between 0 and 65535, got {port}.")
-    with _opened(store, create=True) as storage:
-        _serve(storage, host, port, log_level)
+    if is_missing(store) and not is_loopback(host):
+        raise _without_token(host, store)
+    # a store is made last: a command that is refused leaves nothing behind
+    with _listening(host, port) as listener, _opened(store, create=True) as storage:
+        _serve(storage, listener, host, log_level)
 
 
-def _serve(storage: Storage, host: str, port: int, log_level: str) -> None:
-    valid = [token for token in list_tokens(storage) if token.revoked_at is None]
-    if not valid and not is_loopback(host):
-        raise ValueError(
-            f"{host} can be reached from other machines, and {storage.place} has no tokens yet; "
-            "make one first: ocucb serve token."
-        )
+def _without_token(host: str, place: str) -> ValueError:
+    return ValueError(
+        f"{host} can be reached from other machines, and {place} has no tokens yet; "
+        "make one first: ocucb serve token."
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=1024)
+        return socket.create_server((host, port), family=family, backlog=1024)
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number and number > 0 else str(error)
         raise ValueError(f"cannot listen on {host}:{port}: {reason}; use another --port.") from None
-    with listener:
-        # asyncio does so for sockets that it opens; without it, answers may wait 40 ms
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _log_to_stderr(log_level)
-        address = f"[{host}]" if ":" in host else host
-        print(f"Page:  http://{address}:{listener.getsockname()[1]}/")
-        print(f"Store: {storage.place}")
-        if not valid:
-            token = add_token(storage, "administer", "made when the server first started")
-            print(f"Token: {token} (shown only now; `ocucb serve token` makes another)")
-        sys.stdout.flush()
-        config = uvicorn.Config(
-            create_app(storage),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=GRACE,
-            limit_concurrency=2000,
-        )
-        # uvicorn finishes what is open, and then sends itself the signal once more
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str) -> None:
+    valid = [token for token in list_tokens(storage) if token.revoked_at is None]
+    if not valid and not is_loopback(host):
+        raise _without_token(host, storage.place)
+    # asyncio does so for sockets that it opens; without it, answers may wait 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _log_to_stderr(log_level)
+    address = f"[{host}]" if ":" in host else host
+    print(f"Page:  http://{address}:{listener.getsockname()[1]}/")
+    print(f"Store: {storage.place}")
+    if not valid:
+        token = add_token(storage, "administer", "made when the server first started")
+        print(f"Token: {token} (shown only now; `ocucb serve token` makes another)")
+    sys.stdout.flush()
+    config = uvicorn.Config(
+        create_app(storage),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=2000,
+    )
+    # uvicorn finishes what is open, and then sends itself the signal once more
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager
@@ -131,6 +140,7 @@ def check_store(store: str, name: str | None) -> list[Checked]:
 
 def make_token(store: str, scope: str, label: str) -> str:
     """Make a token and return it."""
+    check_token(scope, label)  # before a store is made
     with _opened(store, create=True) as storage:
         return add_token(storage, scope, label)
 

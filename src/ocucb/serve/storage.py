@@ -148,7 +148,7 @@ class Storage:
     ) -> None:
         self._url = _to_url(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        if self.is_sqlite and not create and not Path(str(self._url.database)).exists():
+        if not create and is_missing(url):
             raise ValueError(f"there is no store {self.place}; `ocucb serve` creates one.")
         self._writing = threading.Lock()  # SQLite has one writer: threads need not poll for it
         try:
@@ -256,6 +256,12 @@ class Storage:
         copy.close()
 
 
+def is_missing(url: str) -> bool:
+    """Tell whether a store is an SQLite file that is not there yet."""
+    place = _to_url(url)
+    return place.get_backend_name() == "sqlite" and not Path(str(place.database)).exists()
+
+
 def now() -> int:
     """Return the time in microseconds since 1970."""
     return time.time_ns() // 1000
@@ -307,7 +313,9 @@ def _sqlite_engine(url: sa.URL, *, read_only: bool) -> sa.Engine:
     def _set_up(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin where we say
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait
+        names = [name for (name,) in cursor.execute("SELECT name FROM sqlite_master")]
+        if not names or "alembic_version" in names:  # else it is refused, and stays as it is
+            cursor.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait
         cursor.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
         cursor.execute("PRAGMA foreign_keys = ON")
         if read_only:

@@ -33,16 +33,21 @@ class Token:
     revoked_at: int | None
 
 
+def check_token(scope: str, label: str) -> None:
+    """Refuse a scope or label that no token can have."""
+    if scope not in SCOPES:
+        raise ValueError(f"scope must be {' or '.join(SCOPES)}, got {scope!r}.")
+    if len(label) > 200 or not label.isprintable():
+        raise ValueError(f"label must be one line of at most 200 characters, got {label[:50]!r}.")
+
+
 def add_token(storage: Storage, scope: str, label: str = "") -> str:
     """Make a token and return it; it cannot be shown again.
 
     It consists of a prefix, its number and 256 random bits. Of so many a plain digest is enough:
     there is nothing to guess.
     """
-    if scope not in SCOPES:
-        raise ValueError(f"scope must be {' or '.join(SCOPES)}, got {scope!r}.")
-    if len(label) > 200 or not label.isprintable():
-        raise ValueError(f"label must be one line of at most 200 characters, got {label[:50]!r}.")
+    check_token(scope, label)
     secret = secrets.token_urlsafe(32)
     row = {"label": label, "scope": scope, "digest": _digest(secret), "created_at": now()}
     with storage.writing() as connection:
