@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 
 from .._version import __version__
 from . import report
+from .direct import Direct
 from .gate import COOKIE, Gate, answer_of, log
 from .models import (
     LARGEST_COUNT,
@@ -183,7 +184,6 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         await asyncio.wrap_future(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, now()))
 
-    @app.post("/v1/bandits/{name}/decisions", response_model=Decisions)
     async def decide(
         name: _Name,
         request: Annotated[DecisionsRequest | None, Body()] = None,
@@ -193,7 +193,6 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         waiting = service.decide(name, request or DecisionsRequest(), idempotency_key)
         return _json({"decisions": await asyncio.wrap_future(waiting)})
 
-    @app.post("/v1/bandits/{name}/rewards", response_model=RewardAnswers)
     async def reward(name: _Name, items: RewardsRequest) -> Response:
         """Take what decisions paid; nothing counts twice."""
         statuses = await asyncio.wrap_future(service.reward(name, items))
@@ -202,6 +201,15 @@ def _add_calls(app: FastAPI, service: Service) -> None:
             for item, status in zip(items, statuses, strict=True)
         ]
         return _json({"rewards": answers})
+
+    for path, call, model in (("decisions", decide, Decisions), ("rewards", reward, RewardAnswers)):
+        app.router.add_api_route(
+            f"/v1/bandits/{{name}}/{path}",
+            call,
+            methods=["POST"],
+            response_model=model,
+            route_class_override=Direct,
+        )
 
     @app.get("/v1/bandits/{name}/log")
     def read_log(name: _Name, after: _After = 0, limit: _Limit = 1000) -> Response:

@@ -109,6 +109,7 @@ class Gate:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it here."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        scope.setdefault("state", {})
         if not (path in _PUBLIC or path.startswith("/static/")):
             is_page = path == "/" or path.startswith("/bandits/")
             token = await self._token(headers, method)
@@ -121,12 +122,13 @@ class Gate:
                 raise Refused(
                     403, f"{method} needs a token with scope administer, this one may decide."
                 )
-            scope.setdefault("state", {})["token"] = token
+            scope["state"]["token"] = token
         if method in ("POST", "PUT", "PATCH"):
             body = await _body(headers, receive)
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if body and path.startswith("/v1/") and kind != "application/json":
                 raise Refused(415, f"Content-Type must be application/json, got {kind[:50]!r}.")
+            scope["state"]["body"] = body
             receive = _replayed(body, receive)
         await self.app(scope, receive, send)
 
