@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 
 from .._version import __version__
 from . import report
-from .direct import Direct
+from .direct import Direct, result_of
 from .gate import COOKIE, Gate, answer_of, log
 from .models import (
     LARGEST_COUNT,
@@ -181,7 +181,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
     @app.patch("/v1/bandits/{name}")
     async def change_bandit(name: _Name, change: Change) -> Response:
         """Add or retire arms, extend the horizon, pause or resume; a repeat is harmless."""
-        await asyncio.wrap_future(service.change(name, change))
+        await result_of(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, now()))
 
     async def decide(
@@ -191,11 +191,11 @@ def _add_calls(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Decide which arms to play."""
         waiting = service.decide(name, request or DecisionsRequest(), idempotency_key)
-        return _json({"decisions": await asyncio.wrap_future(waiting)})
+        return _json({"decisions": await result_of(waiting)})
 
     async def reward(name: _Name, items: RewardsRequest) -> Response:
         """Take what decisions paid; nothing counts twice."""
-        statuses = await asyncio.wrap_future(service.reward(name, items))
+        statuses = await result_of(service.reward(name, items))
         answers = [
             {"decision": item.decision, "status": status}
             for item, status in zip(items, statuses, strict=True)
