@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import random
@@ -10,7 +11,7 @@ import shutil
 import socket
 import sqlite3
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from urllib.parse import quote
 
 import hypothesis.strategies as st
@@ -23,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
 from helpers import ROOT, invoke, wait_until
-from ocucb.serve import commands, gate, report, service, storage, tokens
+from ocucb.serve import commands, direct, gate, report, service, storage, tokens
 from ocucb.serve.app import create_app
 from ocucb.serve.check import check
 from ocucb.serve.client import Client, Decision, ServiceError
@@ -663,6 +664,118 @@ def test_bodies_that_are_no_json_are_refused(content, status, http):
     assert list(answer.json()) == ["error"]
 
 
+# The short way of calls that come often
+
+
+def test_the_schema_lists_the_calls_that_go_the_short_way(http):
+    paths = http("GET", "/openapi.json").json()["paths"]
+    decide, reward = (paths[f"/v1/bandits/{{name}}/{what}"] for what in ("decisions", "rewards"))
+    assert list(decide) == list(reward) == ["post"]
+    found = [(one["in"], one["name"], one["required"]) for one in decide["post"]["parameters"]]
+    assert found == [("path", "name", True), ("header", "idempotency-key", False)]
+    bodies = [call["post"]["requestBody"] for call in (decide, reward)]
+    assert [body.get("required", False) for body in bodies] == [False, True]
+    first, second = (body["content"]["application/json"]["schema"] for body in bodies)
+    assert {"$ref": "#/components/schemas/DecisionsRequest"} in first["anyOf"]
+    assert second["items"] == {"$ref": "#/components/schemas/RewardItem"}
+    for call, answer in ((decide, "Decisions"), (reward, "RewardAnswers")):
+        responses = call["post"]["responses"]
+        schema = responses["200"]["content"]["application/json"]["schema"]
+        assert schema == {"$ref": f"#/components/schemas/{answer}"}
+        assert {"401", "404", "409", "422", "503"} <= set(responses)
+
+
+CONTENTS = [
+    b"", b"{}", b"null", b" ", b"{", b"\xff", b"[]", b"0", b"[" * 100_000, b'{"count": 2}',
+    b'{"count": 0}', b'{"count": 2.0}', b'{"count": 1e0}', b'{"count": "1"}', b'{"count": null}',
+    b'{"count": 1, "count": 3}', b'{"unit": "anna"}', b'{"unit": "\\ud800"}', b'{"unit": "\\0"}',
+    b'{"unit": "anna", "count": 2}', b'{"colour": 1}', b'{"count": ' + b"9" * 5000 + b"}",
+    '{"unit": "anna"}'.encode("utf-16"), b"\xef\xbb\xbf{}",
+    b'[{"decision": "1-x", "reward": 1}]', b'[{"decision": "1-x", "reward": NaN}]',
+    b'[{"decision": "1-x", "reward": 1e999}]', b'[{"decision": "1-x", "reward": true}]',
+    b'[{"decision": "1-x", "reward": 0.5, "more": 1}]', b'[{"decision": "' + b"1" * 65 + b'"}]',
+    b"[" + b",".join([b'{"decision": "1-x", "reward": 1}'] * 1001) + b"]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["decisions", "rewards"])
+def test_both_ways_give_the_same_answers(what, http, monkeypatch):
+    """What goes straight to its function is answered as if it had gone FastAPI's way."""
+    paths = [f"/v1/bandits/{name}/{what}" for name in ("x", "nobody", "a%20b", "x%0A")]
+    keys = [{}, {"Idempotency-Key": ""}, {"Idempotency-Key": "k" * 201}]
+    requests = [("POST", paths[0], content, key) for content in CONTENTS for key in keys]
+    requests += [("POST", path, content, {}) for path in paths[1:] for content in CONTENTS]
+    requests += [(method, paths[0], b"{}", {}) for method in ("GET", "PUT", "OPTIONS")]
+
+    def answers():
+        for number, (method, path, content, key) in enumerate(requests):
+            headers = {"Content-Type": "application/json", "Idempotency-Key": f"{number}", **key}
+            found = http(method, path, content=content, headers=headers)
+            yield found.status_code, dict(found.headers), found.json()
+
+    slow, handle = [], direct.APIRoute.handle
+
+    async def slowly(self, scope, receive, send):
+        slow.append(scope["path"])
+        await handle(self, scope, receive, send)
+
+    monkeypatch.setattr(direct.APIRoute, "handle", slowly)
+    short = list(answers())
+    valid = [status for status, _, _ in short if status in (200, 404)]
+    assert len(slow) == len(requests) - len(valid), "only what is refused goes the long way"
+    monkeypatch.setattr(direct.Direct, "_read", lambda self, scope: None)
+    assert list(answers()) == short
+    assert {200, 404, 405, 422} <= {status for status, _, _ in short}
+
+
+def test_results_of_a_group_wake_the_event_loop_once():
+    async def play():
+        loop = asyncio.get_running_loop()
+        futures = [Future() for _ in range(10)]
+        tasks = [asyncio.create_task(direct.result_of(one)) for one in futures]
+        await asyncio.sleep(0)
+        given_up = tasks.pop()
+        given_up.cancel()
+        await asyncio.sleep(0.01)
+        assert futures.pop().cancelled(), "nobody waits for it"
+        woken, wake = [], loop.call_soon_threadsafe
+        loop.call_soon_threadsafe = lambda *words: (woken.append(words), wake(*words))
+
+        def answer():
+            futures[0].set_exception(Refused(409, "no."))
+            for number, future in enumerate(futures[1:], 1):
+                future.set_result(number)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        thread.join()  # the loop is busy meanwhile
+        refused, *numbers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(refused, Refused)
+        assert numbers == list(range(1, 9))
+        assert len(woken) == 1
+        again = asyncio.create_task(direct.result_of(later := Future()))
+        await asyncio.sleep(0)
+        later.set_result("later")
+        assert await again == "later"
+        assert len(woken) == 2
+
+    asyncio.run(play())
+
+
+def test_a_result_that_comes_after_the_event_loop_is_no_error(caplog):
+    future = Future()
+
+    async def give_up():
+        task = asyncio.create_task(direct.result_of(future))
+        await asyncio.sleep(0)
+        assert future.set_running_or_notify_cancel()  # it cannot be cancelled now
+        task.cancel()
+
+    asyncio.run(give_up())
+    future.set_result(1)
+    assert caplog.records == []
+
+
 # Health
 
 
@@ -872,6 +985,21 @@ def test_a_body_that_never_ends_is_given_up(http, monkeypatch):
         return caught.value.status
 
     assert anyio.run(ask) == 408
+
+
+def test_a_body_is_taken_for_empty_only_if_its_length_says_so():
+    """HTTP/2 has bodies without a length, and HTTP/1.1 those in chunks."""
+
+    async def receive():
+        return {"type": "http.request", "body": b"{}"}
+
+    async def read(**headers):
+        return await gate._body(gate.Headers(headers), receive)
+
+    assert asyncio.run(read()) == b"{}"
+    assert asyncio.run(read(**{"content-length": "2"})) == b"{}"
+    assert asyncio.run(read(**{"content-length": "0"})) == b""
+    assert asyncio.run(read(**{"content-length": "0", "transfer-encoding": "chunked"})) == b"{}"
 
 
 def test_forms_of_other_sites_are_not_json(http):

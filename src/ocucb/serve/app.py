@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 
 from .._version import __version__
 from . import report
+from .direct import Direct, result_of
 from .gate import COOKIE, Gate, answer_of, log
 from .models import (
     LARGEST_COUNT,
@@ -180,10 +181,9 @@ def _add_calls(app: FastAPI, service: Service) -> None:
     @app.patch("/v1/bandits/{name}")
     async def change_bandit(name: _Name, change: Change) -> Response:
         """Add or retire arms, extend the horizon, pause or resume; a repeat is harmless."""
-        await asyncio.wrap_future(service.change(name, change))
+        await result_of(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, now()))
 
-    @app.post("/v1/bandits/{name}/decisions", response_model=Decisions)
     async def decide(
         name: _Name,
         request: Annotated[DecisionsRequest | None, Body()] = None,
@@ -191,17 +191,25 @@ def _add_calls(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Decide which arms to play."""
         waiting = service.decide(name, request or DecisionsRequest(), idempotency_key)
-        return _json({"decisions": await asyncio.wrap_future(waiting)})
+        return _json({"decisions": await result_of(waiting)})
 
-    @app.post("/v1/bandits/{name}/rewards", response_model=RewardAnswers)
     async def reward(name: _Name, items: RewardsRequest) -> Response:
         """Take what decisions paid; nothing counts twice."""
-        statuses = await asyncio.wrap_future(service.reward(name, items))
+        statuses = await result_of(service.reward(name, items))
         answers = [
             {"decision": item.decision, "status": status}
             for item, status in zip(items, statuses, strict=True)
         ]
         return _json({"rewards": answers})
+
+    for path, call, model in (("decisions", decide, Decisions), ("rewards", reward, RewardAnswers)):
+        app.router.add_api_route(
+            f"/v1/bandits/{{name}}/{path}",
+            call,
+            methods=["POST"],
+            response_model=model,
+            route_class_override=Direct,
+        )
 
     @app.get("/v1/bandits/{name}/log")
     def read_log(name: _Name, after: _After = 0, limit: _Limit = 1000) -> Response:
