@@ -1248,3 +1248,31 @@ def test_new_files_get_the_permissions_of_new_files(tmp_path):
     (tmp_path / "new.json").chmod(0o600)
     bandit.save(tmp_path / "new.json")
     assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["kl-ucb", "kl-ucb-plus-plus", "imed", "kl-maillard"])
+def test_losses_in_the_unit_interval_survive_a_load_bit_for_bit(text):
+    """Such losses are kept as 1 - loss; saved as losses and back, no sum may round."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        bandit = ocucb.Bandit("abc", text, 5000, bounds=(0, 1), minimize=True, rng=seed)
+        for _ in range(200):
+            losses = rng.choice([0.99, 0.9, 0.3, 1e-9, 1 / 3, 1.7, -0.2])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # some lie outside
+                bandit.tell(bandit.ask(), float(losses))
+        again = ocucb.Bandit.from_dict(json.loads(json.dumps(bandit.to_dict())))
+        assert again._state.arms["sum"].tolist() == bandit._state.arms["sum"].tolist()
+        assert again.ask(50) == bandit.ask(50)
+
+
+def test_rounding_never_decides_in_silence():
+    with pytest.raises(ValueError, match="rounding swamps rewards between 1000000000000000"):
+        ocucb.Bandit("ab", "ucb", 5000, bounds=(1e15, 1e15 + 1))
+    bandit = ocucb.Bandit("ab", "ucb", 5000, sigma=0.5)
+    with pytest.warns(UserWarning, match="rounding swamps rewards as large as 1000000"):
+        bandit.tell("a", 1e15)
+    strict = ocucb.Bandit("ab", "ucb", 5000, sigma=0.5, strict=True)
+    with pytest.raises(ValueError, match="subtract a constant from all rewards"):
+        strict.tell("a", 1e15)
+    assert strict.rounds == 0

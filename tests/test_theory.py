@@ -1049,6 +1049,18 @@ def test_shapes_are_never_drawn():
         assert drawn == pytest.approx(np.minimum(proved, ceiling))
 
 
+def test_tails_of_policies_that_state_a_budget_are_those_of_the_bonus():
+    problem = ocucb.gap(2, 0.3)
+    for budget, bonus in (("kl-ucb", "ucb"), ("kl-ucb-switch", "moss")):
+        assert theory.tail_exponent(budget) == theory.tail_exponent(bonus) == 1.0
+        estimates = [theory.tail_estimate(one, problem, 1000, 150.0) for one in (budget, bonus)]
+        assert estimates[0] == pytest.approx(estimates[1])
+    # log log terms do not count; a bonus that grows like a power of n beats every power
+    for name in ("ucb-asymptotic", "bayes-ucb:c=2", "kl-ucb:c=3", "kl-ucb-plus-plus", "adaucb"):
+        assert theory.tail_exponent(name) == 1.0
+    assert theory.tail_exponent("light-tailed") == math.inf
+
+
 def test_lai_robbins_has_the_divergence_of_the_rewards():
     means, n = [0.3, 0.5, 0.45, 0.5], 10_000
     kl = [kl_div(p, 0.5) + kl_div(1 - p, 0.5) for p in (0.3, 0.45)]

@@ -127,7 +127,13 @@ class Bandit:
         horizon = to_count(horizon, "horizon")
         self._bounds, self._sigma = _scale(bounds, sigma)
         self._minimize, self._strict = bool(minimize), bool(strict)
-        self._low, self._high = self.bounds or (-_LARGEST_REWARD, _LARGEST_REWARD)
+        farthest = min(_LARGEST_REWARD, self.sigma * 2.0**53 / horizon)
+        self._low, self._high = self.bounds or (-farthest, farthest)
+        if max(-self._low, self._high) > farthest:
+            raise ValueError(
+                f"rounding swamps rewards between {self._low!r} and {self._high!r} in sums of "
+                f"{horizon:,}; subtract a constant from bounds and rewards."
+            )
         unit = self.bounds == (0.0, 1.0)
         self._form = self.policy.on(unit)
         self._binary = self._form.family.binary
@@ -346,7 +352,7 @@ class Bandit:
             except TypeError:  # it has no hash, perhaps it is a list
                 i = -1
             if i >= 0:
-                self._tell(self._state, i, 1.0, self._gain(reward))
+                self._add(i, self._gain(reward))
             elif is_list(arm):
                 self._tell_all(list(arm), reward)
             else:
@@ -365,7 +371,16 @@ class Bandit:
         positions = [self._position(arm) for arm in arms]
         gains = [self._gain(reward) for reward in rewards]
         for i, gain in zip(positions, gains, strict=True):
-            self._tell(self._state, i, 1.0, gain)
+            self._add(i, gain)
+
+    def _add(self, i: int, gain: float) -> None:
+        """Close an open ask of arm i, if any, with what its reward adds to the sum."""
+        if self._minimize and self._zero > 0.0:
+            # Saved sums are of losses, pulls - sum: round so that the way back gives this sum.
+            count, total = (float(self._state.arms[name][i]) for name in ("observed", "sum"))
+            count += 1.0
+            gain = count - (count - (total + gain)) - total
+        self._tell(self._state, i, 1.0, gain)
 
     def play(self, arm: Arm) -> None:
         """Record that an arm is played by your own choice: its reward is pending, as after an ask.
@@ -434,10 +449,14 @@ class Bandit:
                 size = "finite" if not isfinite(reward) else "between -1e100 and 1e100"
                 raise ValueError(f"reward must be {size}, got {reward}.")
             place = f"reward {reward!r} lies outside the bounds {self._low:g} and {self._high:g}"
+            advice = "such rewards are taken as they are"
+            if self.bounds is None:
+                place = f"rounding swamps rewards as large as {reward!r} with sigma {self.sigma:g}"
+                advice = "subtract a constant from all rewards"
             if self._strict:
-                raise ValueError(f"{place}.")
+                raise ValueError(f"{place}; {advice}." if self.bounds is None else f"{place}.")
             if not self._binary and not self._warned_of_bounds:
-                warnings.warn(f"{place}; such rewards are taken as they are.", stacklevel=3)
+                warnings.warn(f"{place}; {advice}.", stacklevel=3)
                 self._warned_of_bounds = True
         if self._binary and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")

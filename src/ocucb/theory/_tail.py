@@ -53,6 +53,7 @@ def tail_exponent(policy: Any, problem: Problem | None = None) -> float:
     Returns
     -------
     float
+        Infinite if such regret is less likely than any power of n.
 
     References
     ----------
@@ -67,11 +68,13 @@ def tail_exponent(policy: Any, problem: Problem | None = None) -> float:
     """
     player = _player(policy)
     told = 1.0 if problem is None else _told(problem)
-    small, large = 1e100, 1e200  # bonuses are powers of log n at best, so n has to be huge
+    horizons = (1e75, 1e150, 1e300)  # whose logarithms double
     pulls = 2.0 ** np.arange(11)
-    squares = np.array([[_largest(player, T, n) ** 2 for T in pulls] for n in (small, large)])
-    slope = pulls * (squares[1] - squares[0]) / (2.0 * math.log(large / small))
-    return round(float(slope.min()) * told**2, 9)
+    squares = np.array([[_largest(player, T, n) ** 2 for T in pulls] for n in horizons])
+    # of a log n + b log log n + c, second differences leave a
+    slope = pulls * np.diff(squares, 2, axis=0)[0] / (2.0 * math.log(horizons[0]))
+    exponent = round(float(slope.min()) * told**2, 3)  # what is left of the rest
+    return exponent if exponent < 1e6 else math.inf  # bonuses that grow like a power of n
 
 
 def _player(policy: Any) -> Policy:
@@ -97,14 +100,11 @@ def _told(problem: Problem) -> float:
 
 def _largest(player: Policy, pulls: float, horizon: float) -> float:
     """Return the largest bonus with this many pulls, whatever the round."""
-    function, values = player.family.source, player.values
     if player.family.kind == "sampling":
         # in n rounds, the largest of n samples
-        return float(function(pulls, horizon, horizon, 2.0, *values)) * math.sqrt(
-            2.0 * math.log(horizon)
-        )
-    rounds = (pulls + 2.0, horizon)
-    return max(float(function(pulls, t, horizon, 2.0, *values)) for t in rounds)
+        deviation = float(player.family.source(pulls, horizon, horizon, 2.0, *player.values))
+        return deviation * math.sqrt(2.0 * math.log(horizon))
+    return max(player.bonus(pulls, t, horizon, 2.0) for t in (pulls + 2.0, horizon))
 
 
 def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) -> float:
@@ -172,12 +172,11 @@ def _depth(
     player: Policy, pulls: float, gap: float, arms: int, horizon: int, elsewhere: int
 ) -> float:
     """Return how far below its mean an arm with so many pulls must be, to be left alone."""
-    function, values = player.family.source, player.values
     most = -math.inf
     for others in np.unique(np.round(np.geomspace(arms - 1, elsewhere, _TIMES))):
         t = pulls + others
         own, rival = (
-            float(function(T, t, float(horizon), float(arms), *values))
+            player.bonus(T, t, float(horizon), float(arms))
             for T in (pulls, max(1.0, others / (arms - 1)))
         )
         most = max(most, own - rival)
