@@ -215,10 +215,10 @@ def _tilts_for_ever(game, stats, outcome, run):
 
 
 def _drift_not_tilted(
-    values, game, pulls, leader, company, edge, trend, scale, lag, lead, last, rewards
+    values, game, pulls, leader, arm_count, edge, trend, scale, lag, lead, last, rewards
 ):
     return play_leader(  # noqa: F821
-        values, game, pulls, leader, company, edge, 0.0, scale, lag, lead, last, rewards
+        values, game, pulls, leader, arm_count, edge, 0.0, scale, lag, lead, last, rewards
     )
 
 

@@ -316,7 +316,7 @@ def effective_arms(pulls: Floats, i: int, T: float) -> float:
 
 
 @kernel_part
-def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None:
+def effective_arms_of_all(pulls: Floats, order: Counts, counts: Floats) -> None:
     """Write the effective arms of every arm, at a cost that hardly grows faster than their number.
 
     `order` holds the arms by their pulls a while ago; it is brought up to date.
@@ -334,7 +334,7 @@ def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None
         count, root = arms - fewer, math.sqrt(T)
         value = count + roots / root
         while fewer < arms and pulls[order[fewer]] == T:
-            company[order[fewer]] = value
+            counts[order[fewer]] = value
             roots += root
             fewer += 1
 
@@ -351,7 +351,7 @@ def no_order(arms: int) -> int:
     return 0
 
 
-class Company(NamedTuple):
+class ArmCount(NamedTuple):
     """The other arms as an arm sees them while it is played, up to `kink` pulls.
 
     With T pulls it counts ``whole + roots / sqrt(T)`` arms. At `kink` it catches up with another.
@@ -363,13 +363,13 @@ class Company(NamedTuple):
 
 
 @kernel_part
-def any_company(pulls: Floats, i: int, T: float) -> Company:
+def all_arm_count(pulls: Floats, i: int, T: float) -> ArmCount:
     """Return all arms."""
-    return Company(float(pulls.size), 0.0, math.inf)
+    return ArmCount(float(pulls.size), 0.0, math.inf)
 
 
 @kernel_part
-def effective_company(pulls: Floats, i: int, T: float) -> Company:
+def effective_arm_count(pulls: Floats, i: int, T: float) -> ArmCount:
     """Return the effective arms of arm i from T pulls on."""
     whole, roots, kink = 1.0, 0.0, math.inf
     for j in range(pulls.size):
@@ -379,7 +379,7 @@ def effective_company(pulls: Floats, i: int, T: float) -> Company:
             else:
                 whole += 1.0
                 kink = min(kink, pulls[j])
-    return Company(whole, roots, kink)
+    return ArmCount(whole, roots, kink)
 
 
 def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
@@ -618,15 +618,15 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
     return specialise(allowance_of_budget, {"rule": budget_of(family)}, inline=True)
 
 
-def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
-    """Return how the other arms matter to a policy's formula, as slots of kernels."""
+def arm_count_slots(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
+    """Return how arms are counted for a policy's formula, as slots of kernels."""
     if family.takes_effective_arms:
         return {
             "counted_arms": effective_arms,
-            "company_of_leader": effective_company,
+            "leader_arm_count": effective_arm_count,
             "new_order": new_order,
         }
-    return {"counted_arms": all_arms, "company_of_leader": any_company, "new_order": no_order}
+    return {"counted_arms": all_arms, "leader_arm_count": all_arm_count, "new_order": no_order}
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:

@@ -66,14 +66,14 @@ from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
-    Company,
+    ArmCount,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
+    arm_count_slots,
     bonus_of,
-    company_of,
     effective_arms_of_all,
     falls_short_of,
     finish_run,
@@ -95,9 +95,9 @@ bonus: Callable[..., float]
 falls_short: Callable[..., bool]  # whether an index is surely below a level
 ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
 counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
-company_of_leader: Callable[[Floats, int, float], Company]
+leader_arm_count: Callable[[Floats, int, float], ArmCount]
 new_order: Callable[[int], Any]  # what `effective_arms_of_all` needs, if it is called
-in_company: bool  # it takes the effective arms
+takes_effective_arms: bool  # the bonus depends on the pulls of other arms
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -159,9 +159,9 @@ def endpoint_given_no_hit(
     return noise
 
 
-def seen(company: Company, T: float) -> float:
+def seen(arm_count: ArmCount, T: float) -> float:
     """Return how many arms the formula is told of with T pulls."""
-    return company.whole + company.roots / sqrt(T) if in_company else company.whole
+    return arm_count.whole + arm_count.roots / sqrt(T) if takes_effective_arms else arm_count.whole
 
 
 class Lead(NamedTuple):
@@ -183,7 +183,7 @@ def play_leader(
     game: Game,
     pulls: Floats,
     leader: int,
-    company: Company,
+    arm_count: ArmCount,
     edge: float,
     trend: float,
     scale: float,
@@ -199,7 +199,7 @@ def play_leader(
 
     Parameters
     ----------
-    pulls, leader, company
+    pulls, leader, arm_count
         Pulls of all arms (the leader's own are not read), and what they mean to the leader.
     edge
         Pulls up to which `concave` holds.
@@ -213,21 +213,21 @@ def play_leader(
     while t < last:
         # A line over as many pulls as the arm already has stays close to the border.
         reach = min(last - t, T + LEAP)
-        if in_company:
-            if company.kink <= T:
-                company = company_of_leader(pulls, leader, T)
-            reach = min(reach, company.kink - T)
+        if takes_effective_arms:
+            if arm_count.kink <= T:
+                arm_count = leader_arm_count(pulls, leader, T)
+            reach = min(reach, arm_count.kink - T)
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
-            K = seen(company, T + reach)
+            K = seen(arm_count, T + reach)
             far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
             drift = ((T + reach) * far - T * near) / reach - lag
         else:
             # The line is T * (near - far) above the border here, about half of reach * near.
             reach = min(reach, max(1.0, np.floor(height / near)))
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
-            K = seen(company, T + reach)
+            K = seen(arm_count, T + reach)
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
@@ -261,7 +261,7 @@ def play_leader(
         if concave and height > 0.0:
             near = far
         else:
-            near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
+            near = sigma * bonus(T, t + 1.0, n, seen(arm_count, T), *values)
             height = noise + T * (near - lag)
             if not height > 0.0:
                 break
@@ -362,12 +362,12 @@ def play_nonincreasing(
             while True:
                 leader, rival = highest(tree)
                 T, noise, gap = stats.pulls[leader], stats.sums[leader], gaps[leader]
-                company = company_of_leader(stats.pulls, leader, T)
+                arm_count = leader_arm_count(stats.pulls, leader, T)
                 if unplayed_constant:
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
                     break
-                near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
+                near = sigma * bonus(T, t + 1.0, n, seen(arm_count, T), *values)
                 index = noise / T - gap + near
                 if not index < rival:
                     break
@@ -381,7 +381,7 @@ def play_nonincreasing(
                 last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
-                    values, game, stats.pulls, leader, company, edge, trend, scale, rival + gap,
+                    values, game, stats.pulls, leader, arm_count, edge, trend, scale, rival + gap,
                     lead, last, rewards,
                 )  # fmt: skip
                 index = noise / T - gap + near
@@ -417,11 +417,11 @@ def write_indices(
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
     n, sigma = float(game.horizon), game.sigma
-    if in_company:
+    if takes_effective_arms:
         effective_arms_of_all(pulls, order, tree[arms:])
     for i in range(arms):
-        company = tree[arms + i] if in_company else float(arms)
-        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
+        K = tree[arms + i] if takes_effective_arms else float(arms)
+        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
 
 
 def best_challenger(
@@ -452,11 +452,9 @@ def best_challenger(
                 continue
             i = node - arms
             if i != leader:
-                company, mean = counted_arms(pulls, i, pulls[i]), sums[i] / pulls[i]
-                if not falls_short(
-                    max(level, second), mean, pulls[i], t, n, company, sigma, values
-                ):
-                    index = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
+                K, mean = counted_arms(pulls, i, pulls[i]), sums[i] / pulls[i]
+                if not falls_short(max(level, second), mean, pulls[i], t, n, K, sigma, values):
+                    index = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
                     seen += 1
                     if index > top:
                         best, top, second = i, index, top
@@ -625,9 +623,9 @@ def play_nondecreasing(
                 elif t + 1.0 < valid:
                     last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
                     lead = Lead(t, T, noise, near, T * (index - rival))
-                    company = company_of_leader(stats.pulls, leader, T)
+                    arm_count = leader_arm_count(stats.pulls, leader, T)
                     t, T, noise, near, _ = play_leader(
-                        values, game, stats.pulls, leader, company, edge, drawn[leader], scale,
+                        values, game, stats.pulls, leader, arm_count, edge, drawn[leader], scale,
                         rival + gap, lead, last, rewards,
                     )  # fmt: skip
                 else:
@@ -671,11 +669,11 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "bonus": bonus_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.stands_still,
+        "unplayed_constant": family.unplayed_constant,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "play_each_once": first_rounds(rewards),
-        "in_company": family.takes_effective_arms,
-        **company_of(family),
+        "takes_effective_arms": family.takes_effective_arms,
+        **arm_count_slots(family),
     }
     functions["seen"] = specialise(seen, functions, inline=True)
     functions["play_leader"] = specialise(play_leader, functions, inline=True)

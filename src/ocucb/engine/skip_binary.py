@@ -78,8 +78,8 @@ from .base import (
     Outcome,
     Stats,
     allowance_of,
+    arm_count_slots,
     chord_start_of,
-    company_of,
     falls_short_of,
     finish_run,
     first_rounds,
@@ -529,7 +529,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.stands_still,
+        "unplayed_constant": family.unplayed_constant,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
@@ -538,7 +538,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions |= company_of(family)
+    functions |= arm_count_slots(family)
     functions["ranked_index"] = specialise(plain_index, functions, inline=True)
     functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)

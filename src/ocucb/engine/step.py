@@ -25,10 +25,10 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    arm_count_slots,
     arm_index,
     arm_index_with_variance,
     bonus_of,
-    company_of,
     effective_arms_of_all,
     finish_run,
     first_rounds,
@@ -71,7 +71,7 @@ def evaluate_all(
         indices[i] = arm_index(values, game, stats, i, t)
 
 
-def evaluate_all_in_company(
+def evaluate_all_with_effective_arms(
     values: Any, game: Game, stats: Stats, order: Counts, t: float, indices: Floats
 ) -> None:
     """Write the same for a policy that takes the effective arms, which are found together."""
@@ -149,8 +149,8 @@ def play_index_in_windows(
                 last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
                 last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
                 far = T + last - t - 1.0
-                company = counted_arms(stats.pulls, leader, far)
-                least = game.sigma * bonus(far, t + 1.0, n, company, *values)
+                K = counted_arms(stats.pulls, leader, far)
+                least = game.sigma * bonus(far, t + 1.0, n, K, *values)
                 level = rival - least + 1e-12 * (abs(rival) + least)
                 mean, scale = drawn[leader], game.scales[leader]
                 while t < last and total > level * T:
@@ -277,8 +277,8 @@ def play_index_lazily(
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
                     last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
                     far = T + last - t - 1.0
-                    company = counted_arms(stats.pulls, leader, far)
-                    least = game.sigma * bonus(far, last, n, company, *values)
+                    K = counted_arms(stats.pulls, leader, far)
+                    least = game.sigma * bonus(far, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
                         total += draw(mean, scale, rewards)
@@ -426,17 +426,17 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_choices, functions
     if family.kind == "sampling":
         functions["deviation"] = rule_of(family)
-        functions["unplayed_constant"] = family.stands_still
+        functions["unplayed_constant"] = family.unplayed_constant
         return play_samples, functions
     assert family.kind == "index", family.kind
     template = arm_index_with_variance if family.takes_variance else arm_index
-    functions |= company_of(family)
-    slots = {"index": index_of(family), **company_of(family)}
+    functions |= arm_count_slots(family)
+    slots = {"index": index_of(family), **arm_count_slots(family)}
     functions["arm_index"] = specialise(template, slots, inline=True)
     if family.takes_variance:
         functions["new_stats"] = new_stats_with_squares
     if not family.is_lazy:
-        way = evaluate_all_in_company if family.takes_effective_arms else evaluate_all
+        way = evaluate_all_with_effective_arms if family.takes_effective_arms else evaluate_all
         slots = {"index": index_of(family), "arm_index": functions["arm_index"]}
         functions["evaluate_all"] = specialise(way, slots, part=True)
         if family.unplayed_index is None or _can_skip(family, rewards):
