@@ -66,6 +66,7 @@ from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
+    NEXT_MARK,
     ArmCount,
     Engine,
     Game,
@@ -378,14 +379,14 @@ def play_nonincreasing(
             trend, scale = drawn[leader], game.scales[leader]
             before = t
             if rival > -inf:
-                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
+                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
                     values, game, stats.pulls, leader, arm_count, edge, trend, scale, rival + gap,
                     lead, last, rewards,
                 )  # fmt: skip
                 index = noise / T - gap + near
-            marked = rounds_to_mark(leader == tilted, mark[0], T) == 0.0
+            marked = rounds_to_mark(leader == tilted, mark[NEXT_MARK], T) == 0.0
             # the leader plays the rest, unless it has met a mark and its mean may change
             if t == before or (height > 0.0 and t == end - 1.0 and not marked):
                 if leader == tilted:  # the weight depends on all its first rewards
@@ -393,7 +394,7 @@ def play_nonincreasing(
                 T += end - t
                 t = end
             stats.sums[leader], stats.pulls[leader] = noise, T
-            if leader == tilted and mark[0] == T:
+            if leader == tilted and mark[NEXT_MARK] == T:
                 pass_mark(game, stats, outcome, run)
             replace(tree, leader, index)
             if game.checkpoints[done] <= t:
@@ -510,7 +511,7 @@ def scan_rounds(
             leader = best
             turns += 1
         observe(stats, leader, drawn[leader] + game.scales[leader] * normal(rewards))
-        if leader == tilted and stats.pulls[leader] == mark[0]:
+        if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
@@ -621,7 +622,9 @@ def play_nondecreasing(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
-                    last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
+                    last = min(
+                        valid - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T)
+                    )
                     lead = Lead(t, T, noise, near, T * (index - rival))
                     arm_count = leader_arm_count(stats.pulls, leader, T)
                     t, T, noise, near, _ = play_leader(
@@ -636,7 +639,7 @@ def play_nondecreasing(
                         others = counted_arms(stats.pulls, leader, T)
                         near = sigma * bonus(T, t + 1.0, n, others, *values)
                 stats.sums[leader], stats.pulls[leader] = noise, T
-                if leader == tilted and mark[0] == T:
+                if leader == tilted and mark[NEXT_MARK] == T:
                     pass_mark(game, stats, outcome, run)
             if leader >= 0:
                 stats.sums[leader], stats.pulls[leader] = noise, T

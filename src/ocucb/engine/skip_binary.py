@@ -72,6 +72,7 @@ from ..random import CHOICES, binomial, coins, largest, ones, pick, start_stream
 from ..rewards import Rewards
 from . import step
 from .base import (
+    NEXT_MARK,
     Engine,
     Game,
     Kernel,
@@ -311,7 +312,9 @@ def play_nonincreasing(
                 play_rest(game, stats, leader, end - t, rewards)
                 t = end
             else:
-                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                last = min(
+                    end - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                )
                 lead = Lead(t, pulls[leader], sums[leader], top)
                 t, pulls[leader], sums[leader], top = play_leader(
                     values, facts, means[leader], scales[leader], rival, lead, last, rewards
@@ -319,7 +322,7 @@ def play_nonincreasing(
                 if not is_finite(top):
                     break
                 replace(tree, leader, top)
-            if leader == tilted and pulls[leader] == mark[0]:
+            if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if game.checkpoints[done] <= t:
                 done = record(game, stats, leader, t, done, outcome, run)
@@ -372,7 +375,7 @@ def scan_rounds(
             turns += 1
         sums[leader] += draw(drawn[leader], scales[leader], rewards)
         pulls[leader] += 1.0
-        if leader == tilted and pulls[leader] == mark[0]:
+        if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
@@ -480,12 +483,14 @@ def play_nondecreasing(
                     t = end
                 else:
                     last = max(t + 1.0, valid - 1.0)
-                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                    last = min(
+                        last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                    )
                     lead = Lead(t, pulls[leader], sums[leader], top)
                     t, pulls[leader], sums[leader], top = play_leader(
                         values, facts, means[leader], scales[leader], rival, lead, last, rewards
                     )
-                if leader == tilted and pulls[leader] == mark[0]:
+                if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
                 if game.checkpoints[done] <= t:
                     done = record(game, stats, leader, t, done, outcome, run)

@@ -32,6 +32,7 @@ from ..random import CHOICES, start_stream
 from ..rewards import Rewards
 from . import skip, skip_binary, step
 from .base import (
+    NEXT_MARK,
     ArmCount,
     Engine,
     Game,
@@ -171,7 +172,9 @@ def play_challenged(
                     top = max(top, level[i])
                 before = t
                 last = min(end, t + until - pulls[leader])
-                last = min(last, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                last = min(
+                    last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                )
                 if arms == 1 and tilted < 0:  # its rewards change nothing
                     pulls[leader] += end - t
                     t = end
@@ -181,7 +184,7 @@ def play_challenged(
                     )
                 if t > before:
                     idle = 0
-                    if leader == tilted and pulls[leader] == mark[0]:
+                    if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                         pass_mark(game, stats, outcome, run)
                     if game.checkpoints[done] <= t:
                         done = record(game, stats, leader, t, done, outcome, run)
@@ -191,7 +194,7 @@ def play_challenged(
                 mark_failed(outcome, run)
                 break
             observe(stats, arm, draw(drawn[arm], game.scales[arm], rewards))
-            if arm == tilted and pulls[arm] == mark[0]:
+            if arm == tilted and pulls[arm] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             t += 1.0
             if t == game.checkpoints[done]:

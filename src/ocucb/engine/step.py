@@ -20,6 +20,7 @@ from ..problems import Problem
 from ..random import CHOICES, largest, normal, pick, start_stream
 from ..rewards import Rewards
 from .base import (
+    NEXT_MARK,
     Engine,
     Game,
     Kernel,
@@ -107,7 +108,7 @@ def play_index(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -147,7 +148,7 @@ def play_index_in_windows(
                 # As in `play_index_lazily`, but here the bonus rises with t.
                 last = min(until, float(game.checkpoints[done]))
                 last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
+                last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                 far = T + last - t - 1.0
                 K = counted_arms(stats.pulls, leader, far)
                 least = game.sigma * bonus(far, t + 1.0, n, K, *values)
@@ -178,7 +179,7 @@ def play_index_in_windows(
                 leader = best
                 observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
                 t += 1.0
-            if leader == tilted and stats.pulls[leader] == mark[0]:
+            if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -275,7 +276,7 @@ def play_index_lazily(
                     # The bonus is at least `least` up to round `last`, so while the mean makes up
                     # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
+                    last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                     far = T + last - t - 1.0
                     K = counted_arms(stats.pulls, leader, far)
                     least = game.sigma * bonus(far, last, n, K, *values)
@@ -285,13 +286,13 @@ def play_index_lazily(
                         T += 1.0
                         t += 1.0
                     stats.sums[leader], stats.pulls[leader] = total, T
-                    if leader == tilted and mark[0] == T:
+                    if leader == tilted and mark[NEXT_MARK] == T:
                         pass_mark(game, stats, outcome, run)
                 if t < last:
                     if not arm_index(values, game, stats, leader, t + 1.0) > rival:
                         break
                     observe(stats, leader, draw(mean, scale, rewards))
-                    if leader == tilted and stats.pulls[leader] == mark[0]:
+                    if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                         pass_mark(game, stats, outcome, run)
                     t += 1.0
             if t < until:
@@ -300,7 +301,7 @@ def play_index_lazily(
                     mark_failed(outcome, run)
                     break
                 observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
-                if leader == tilted and stats.pulls[leader] == mark[0]:
+                if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
                 t += 1.0
             if t == until:
@@ -346,7 +347,7 @@ def play_samples(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             T = stats.pulls[best]
             centre[best] = stats.sums[best] / T
@@ -386,7 +387,7 @@ def play_choices(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
