@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .._text import duration
 from .._version import __version__
-from ..progress import duration
 from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .._text import duration
 from .._version import __version__
-from ..progress import duration
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from ..reports.pictures import to_svg
 from .claims import DEPENDS, FALSE, HALF, MISSING, TRUE, Criterion, Finding

@@ -20,11 +20,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from .._text import LARGEST_COUNT
 from .._version import __version__
 from . import report
 from .gate import COOKIE, Gate, answer_of, log
 from .models import (
-    LARGEST_COUNT,
     BanditName,
     Change,
     Decisions,

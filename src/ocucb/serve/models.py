@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from .._text import LARGEST_COUNT
+
 MOST_ARMS = 1000
 MOST_ITEMS = 1000  # decisions or rewards in one request
 LONGEST_NAME = 200
-LARGEST_COUNT = 2**53
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
