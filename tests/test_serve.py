@@ -507,6 +507,15 @@ def test_a_refused_command_changes_nothing(words, store, tmp_path):
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--store", "a.db"), ("--port", "8001"), ("--log-level", "info")]
+)
+def test_options_before_a_subcommand_are_refused(option, value):
+    done = invoke("serve", option, value, "check")
+    assert done.exit_code == 2
+    assert f"{option} stands before 'check', whose options come after it." in done.stderr
+
+
 # The six calls
 
 
