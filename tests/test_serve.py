@@ -700,7 +700,7 @@ def test_health_tells_what_is_wrong(http):
     http.clock.pass_seconds(7200)
     http("POST", "/v1/bandits/x/decisions")
     (note,) = notes("x")
-    assert note.startswith("No reward has come for ")
+    assert note.startswith("No reward has arrived for ")
 
 
 def test_a_service_that_loses_rewards_evenly_raises_no_alarm(http):
@@ -939,7 +939,7 @@ def test_no_answer_shows_what_went_wrong_inside(http, monkeypatch, caplog):
     assert answer.status_code == 500
     assert "hunter2" not in answer.text
     assert "Traceback" not in answer.text
-    assert answer.json()["error"].startswith("something went wrong here")
+    assert answer.json()["error"].startswith("internal error; see the server's log.")
     assert "hunter2" in caplog.text, "the log says what"
     assert answer.headers["x-frame-options"] == "DENY"
 

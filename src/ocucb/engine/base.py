@@ -150,7 +150,7 @@ class Outcome(NamedTuple):
 
 
 def new_outcome(runs: int, game: Game) -> Outcome:
-    """Return room for the outcome of some runs."""
+    """Return arrays for the outcome of some runs."""
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
     marks = np.isfinite(game.mixture[MARKS]).sum()

@@ -490,13 +490,13 @@ def scan_rounds(
 
     Returns
     -------
-    t, leader, turns, done
+    t, leader, switches, done
         The round, the last arm played (-1 if an index is not finite), the changes of leader, and
         the checkpoints passed.
     """
     arms = game.means.size
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    turns = 0
+    switches = 0
     while t < until:
         write_indices(values, game, stats, order, t + 1.0, tree)
         best, top = -1, -inf
@@ -504,12 +504,12 @@ def scan_rounds(
             if tree[arms + i] > top:
                 best, top = i, tree[arms + i]
             elif tree[arms + i] != tree[arms + i]:
-                return t, -1, turns, done
+                return t, -1, switches, done
         if not is_finite(top):
-            return t, -1, turns, done
+            return t, -1, switches, done
         if best != leader:
             leader = best
-            turns += 1
+            switches += 1
         observe(stats, leader, drawn[leader] + game.scales[leader] * normal(rewards))
         if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
@@ -517,7 +517,7 @@ def scan_rounds(
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
-    return t, leader, turns, done
+    return t, leader, switches, done
 
 
 def play_nondecreasing(
@@ -556,10 +556,10 @@ def play_nondecreasing(
             start = t
             if plain:
                 until = min(end, t + patience)
-                t, leader, turns, done = scan_rounds(
+                t, leader, switches, done = scan_rounds(
                     values, game, stats, order, tree, t, until, leader, done, rewards, outcome, run
                 )
-                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+                plain = switches * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             write_indices(values, game, stats, order, until, tree)
@@ -569,7 +569,7 @@ def play_nondecreasing(
             T, noise = stats.pulls[leader], stats.sums[leader]
             gap, scale = gaps[leader], scales[leader]
             near = sigma * bonus(T, t + 1.0, n, counted_arms(stats.pulls, leader, T), *values)
-            turns, looks, cost = 0, 0, fill
+            switches, evaluations, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
                 if not is_finite(index):
@@ -578,13 +578,13 @@ def play_nondecreasing(
                     break
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
-                turns += 1
-                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
+                switches += 1
+                cost = switches * COST_SWITCH + evaluations * COST_INDEX + fill
                 if not index > rival:
                     challenger, top, second, seen = best_challenger(
                         values, game, stats, tree, index, leader, t + 1.0
                     )
-                    looks += seen
+                    evaluations += seen
                     if top != top or top == inf:
                         stats.pulls[leader] = T
                         leader = -1
@@ -612,7 +612,7 @@ def play_nondecreasing(
                         _, rival, _, seen = best_challenger(
                             values, game, stats, tree, level, leader, t + 1.0 + span
                         )
-                        looks += seen
+                        evaluations += seen
                         rival = max(rival, level)
                         if rival < index:
                             break
@@ -647,7 +647,7 @@ def play_nondecreasing(
                     done = record(game, stats, leader, t, done, outcome, run)
             plain = cost > (t - start) * price
             patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
-            width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
+            width = 0.5 * width if evaluations > 3 * switches + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
             mark_failed(outcome, run)
         finish_run(game, stats, outcome, run)

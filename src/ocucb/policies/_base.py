@@ -464,14 +464,14 @@ class Policy:
             raise TypeError(f"{self.label} does not state probabilities.")
         counts, totals = (np.array(given, dtype=np.float64) for given in (pulls, sums))
         size = 0 if self.family.memory is None else self.family.memory(counts.size)
-        room = np.zeros(max(size, counts.size))
+        buffer = np.zeros(max(size, counts.size))
         if memory is not None:
-            room[:size] = memory
+            buffer[:size] = memory
         function(
-            float(t), float(horizon), counts, totals, float(sigma), room,
+            float(t), float(horizon), counts, totals, float(sigma), buffer,
             *self.arguments(int(horizon)),
         )  # fmt: skip
-        return room[: counts.size]
+        return buffer[: counts.size]
 
     def arguments(self, horizon: int) -> tuple[Any, ...]:
         """Return the rule's arguments besides the state of play."""

@@ -52,15 +52,15 @@ _Key = Annotated[
     ),
 ]
 _After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
-_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="How many at most.")]
+_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="The most to return.")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in (
-        (400, "The request is damaged."),
+        (400, "The request is malformed."),
         (401, "No valid token."),
         (403, "The token may not do this."),
         (404, "There is no such bandit."),
-        (409, "It contradicts the present state."),
+        (409, "It conflicts with the current state."),
         (413, "The body is too large."),
         (415, "The body is not declared as JSON."),
         (422, "A field has a wrong value."),
@@ -163,12 +163,12 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/bandits")
     def list_bandits() -> Response:
-        """Return all bandits with their health."""
+        """List all bandits and their health."""
         return _json({"bandits": read(report.overview, now())})
 
     @app.put("/v1/bandits/{name}", responses={201: {"description": "It was created."}})
     def create_bandit(name: _Name, rules: Rules) -> Response:
-        """Create a bandit; the same again is harmless."""
+        """Create a bandit; repeating the call is harmless."""
         created = service.create(name, rules)
         return _json(read(report.summary, name, now()), 201 if created else 200)
 
@@ -179,7 +179,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.patch("/v1/bandits/{name}")
     async def change_bandit(name: _Name, change: Change) -> Response:
-        """Add or retire arms, extend the horizon, pause or resume; a repeat is harmless."""
+        """Add or retire arms, extend the horizon, pause or resume; repeating it is harmless."""
         await asyncio.wrap_future(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, now()))
 
@@ -195,7 +195,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/bandits/{name}/rewards", response_model=RewardAnswers)
     async def reward(name: _Name, items: RewardsRequest) -> Response:
-        """Take what decisions paid; nothing counts twice."""
+        """Record the rewards of decisions; each counts once."""
         statuses = await asyncio.wrap_future(service.reward(name, items))
         answers = [
             {"decision": item.decision, "status": status}

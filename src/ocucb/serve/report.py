@@ -126,7 +126,7 @@ def health(
     if totals["rewards"] and totals["open"] >= 20:
         usual = (last - row["created_at"]) / max(1, totals["rewards"])
         if row["at"] - last > max(60e6, 100 * usual):
-            notes.append(f"No reward has come for {duration((now - last) / 1e6)}.")
+            notes.append(f"No reward has arrived for {duration((now - last) / 1e6)}.")
     if (sentence := _uneven_rewards(rules, arms)) is not None:
         notes.append(sentence)
     for arm in arms:
@@ -136,10 +136,10 @@ def health(
             if n * p * (1 - p) >= 10 and erfc(abs(z) / sqrt(2.0)) < _RARE:
                 notes.append(
                     f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
-                    f"decisions, and should have {p:.1%}."
+                    f"decisions, but should have {p:.1%}."
                 )
     if round_ > horizon:
-        notes.append(f"It plays beyond its horizon, {horizon:,}; extend it with PATCH.")
+        notes.append(f"The bandit is past its horizon, {horizon:,}; extend it with PATCH.")
     return notes
 
 
