@@ -139,7 +139,7 @@ def health(
                     f"decisions, but should have {p:.1%}."
                 )
     if round_ > horizon:
-        notes.append(f"The bandit is past its horizon, {horizon:,}; extend it with PATCH.")
+        notes.append(f"The bandit is beyond its horizon, {horizon:,}; extend it with PATCH.")
     return notes
 
 
