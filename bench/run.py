@@ -34,7 +34,7 @@ import ocucb
 from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
 from ocucb.engine import choose_engine, engine_named, kernel_of, new_game, new_outcome
-from ocucb.gittins import _store
+from ocucb.gittins import _tables
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.scheduler import tilt
@@ -332,9 +332,9 @@ def _build(horizon: int) -> tuple[float, float]:
     for _ in range(2):
         with (
             tempfile.TemporaryDirectory() as folder,
-            mock.patch.object(_store, "folder", lambda folder=folder: Path(folder)),
+            mock.patch.object(_tables, "folder", lambda folder=folder: Path(folder)),
         ):
-            _store.forget()
+            _tables.forget()
             began = time.perf_counter()
             size = gittins_tables.surrogate(horizon).nbytes
             best = min(best, time.perf_counter() - began)

@@ -88,8 +88,8 @@ def play() -> None:
         "normal": watched_normal,
         "start_run": start_run,
         "play_each_once": plain(base.play_each_once, draw=problem.rewards.draw),
-        "in_company": False,
-        **base.company_of(policy.family),
+        "takes_effective_arms": False,
+        **base.arm_count_slots(policy.family),
     }
     functions["seen"] = plain(skip.seen, **functions)
     play_leader = plain(skip.play_leader, **functions)

@@ -89,7 +89,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> ctypes.c_int:
     """How many blocks were begun, in this process and in those that it forks.
 
     Only one of them plays at a time, so threads need a lock and processes none: one that is killed
-    would keep it for ever.
+    would keep it forever.
     """
     counter = multiprocessing.Value("i", lock=False)
     threads = threading.Lock()

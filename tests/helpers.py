@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import io
 import multiprocessing
+import re
 import shutil
 import subprocess
 import sys
@@ -305,6 +306,7 @@ def read_on_desk_and_phone(browser: Any, page: Path, pictures: int) -> Iterator[
 
 def public_names() -> dict[str, Any]:
     """Return everything that the reference must describe, by its full name."""
+    from ocucb import random
     from ocucb.serve import client
 
     found = {
@@ -312,6 +314,9 @@ def public_names() -> dict[str, Any]:
         for module in (ocucb, ocucb.gittins, ocucb.theory)
         for name in module.__all__
     }
+    page = (ROOT / "docs" / "reference" / "writing-policies.md").read_text()
+    for name in re.findall(r"autofunction:: ocucb\.random\.(\w+)", page):
+        found[f"ocucb.random.{name}"] = getattr(random, name)
     return found | {
         f"{client.__name__}.{name}": one
         for name, one in vars(client).items()

@@ -59,8 +59,8 @@ def play(
         elif is_whole(policy, unit):
             arm = argmax([twin(S[i] / T[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         else:
-            company = T if "effective_arms" in inputs else K
-            widths = [sigma * twin(T[i], t, n, company, **p) for i in range(K)]
+            others = T if "effective_arms" in inputs else K
+            widths = [sigma * twin(T[i], t, n, others, **p) for i in range(K)]
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)

@@ -90,10 +90,10 @@ class NaiveBandit:
     def width(self, arm: NaiveArm) -> float:
         """What is added to the mean, or the deviation of the sample around it."""
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        company: Any = len(self.active)
+        others: Any = len(self.active)
         if "effective_arms" in self.policy.family.inputs:
-            company = [other.pulls for other in self.active]
-        return self.sigma * self.twin(T, t, self.n, company, **self.policy.parameters)
+            others = [other.pulls for other in self.active]
+        return self.sigma * self.twin(T, t, self.n, others, **self.policy.parameters)
 
     def rule(self) -> int:
         """Choice policies: open asks count as pulls that paid the mean, or the best mean."""

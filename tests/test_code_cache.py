@@ -18,8 +18,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import ocucb
-from ocucb import _kept
-from ocucb._kept import read_kept
+from ocucb import _cache_files
+from ocucb._cache_files import read_cache_file
 
 # One process: plays what it is told, in that order, and prints what came out.
 PLAYS = """
@@ -202,7 +202,7 @@ def test_without_names_of_their_own_kernels_are_mixed_up(tmp_path):
 def test_a_file_holds_what_its_name_says(filled):
     cache, _, _ = filled
     for path in kept_files(cache):
-        assert read_kept(path, "another name") is None
+        assert read_cache_file(path, "another name") is None
 
 
 def test_a_users_function_is_not_kept(filled):
@@ -268,8 +268,8 @@ def test_versions_that_nobody_uses_go_away(tmp_path):
     now = time.time()
 
     def use(version: str) -> None:
-        _kept.version_folder.cache_clear()
-        (_kept.version_folder(tmp_path, version) / "code").touch()
+        _cache_files.version_folder.cache_clear()
+        (_cache_files.version_folder(tmp_path, version) / "code").touch()
 
     def age(version: str, days: float) -> None:
         os.utime(tmp_path / version / "last-used", (now - 86400 * days,) * 2)
@@ -291,4 +291,4 @@ def test_versions_that_nobody_uses_go_away(tmp_path):
     age("this", 2)
     use("this")
     assert not (tmp_path / "old").exists()
-    _kept.version_folder.cache_clear()
+    _cache_files.version_folder.cache_clear()

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from helpers import gittins_fingerprint
 from ocucb import _files, gittins
-from ocucb.gittins import _bernoulli, _gaussian, _numerics, _store
+from ocucb.gittins import _bernoulli, _gaussian, _numerics, _tables
 from ocucb.gittins._bernoulli_kernels import calibrate
 from ocucb.gittins._kernels import offsets
 
@@ -28,7 +28,7 @@ def cache_directory(tmp_path_factory):
     """Tables of these tests live in a directory of their own."""
     directory = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_store, "folder", lambda: directory)
+        patch.setattr(_tables, "folder", lambda: directory)
         yield directory
 
 
@@ -231,15 +231,15 @@ def stored(name="probe"):
         built.append(True)
         return small_table()
 
-    _store.forget()
-    assert np.array_equal(_store.table(name, build), small_table())
+    _tables.forget()
+    assert np.array_equal(_tables.table(name, build), small_table())
     return not built
 
 
 @pytest.fixture
 def probe(tmp_path, monkeypatch):
-    monkeypatch.setattr(_store, "folder", lambda: tmp_path / "ocucb")
-    monkeypatch.setattr(_store, "_memory", {})
+    monkeypatch.setattr(_tables, "folder", lambda: tmp_path / "ocucb")
+    monkeypatch.setattr(_tables, "_memory", {})
     return tmp_path / "ocucb" / "probe.table"
 
 
@@ -247,8 +247,8 @@ def test_cache_keeps_a_table(probe):
     assert not stored()
     assert stored()
     assert list(probe.parent.iterdir()) == [probe]
-    first = _store.table("probe", small_table)
-    assert _store.table("probe", small_table) is first
+    first = _tables.table("probe", small_table)
+    assert _tables.table("probe", small_table) is first
 
 
 @pytest.mark.parametrize(
@@ -303,12 +303,12 @@ def test_two_processes_at_once(probe):
     program = f"""
 import pathlib, time
 import numpy as np
-from ocucb.gittins import _store
-_store.folder = lambda: pathlib.Path({str(probe.parent)!r})
+from ocucb.gittins import _tables
+_tables.folder = lambda: pathlib.Path({str(probe.parent)!r})
 for k in range(200):
-    _store.forget()
+    _tables.forget()
     (pathlib.Path({str(probe)!r})).unlink(missing_ok=True)
-    assert np.array_equal(_store.table("probe", lambda: np.arange(5.0)), np.arange(5.0))
+    assert np.array_equal(_tables.table("probe", lambda: np.arange(5.0)), np.arange(5.0))
 """
     source = str(Path(gittins.__file__).parents[2])
     both = [
@@ -324,11 +324,11 @@ for k in range(200):
 
 def test_surrogate_survives_its_cache_file(cache_directory):
     before = gittins.surrogate(300)
-    _store.forget()
+    _tables.forget()
     assert np.array_equal(gittins.surrogate(300), before)
     for file in cache_directory.glob("gittins-gaussian-*"):
         file.write_bytes(b"damaged")
-    _store.forget()
+    _tables.forget()
     assert np.array_equal(gittins.surrogate(300), before)
 
 

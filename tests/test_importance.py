@@ -208,17 +208,17 @@ def _last_rewards_forgotten(game, stats, outcome, run):
 
 
 @compiled
-def _tilts_for_ever(game, stats, outcome, run):
+def _tilts_forever(game, stats, outcome, run):
     lowered = game.drawn[game.tilted]
     base.pass_mark(game, stats, outcome, run)
     game.drawn[game.tilted] = lowered
 
 
 def _drift_not_tilted(
-    values, game, pulls, leader, company, edge, trend, scale, lag, lead, last, rewards
+    values, game, pulls, leader, arm_count, edge, trend, scale, lag, lead, last, rewards
 ):
     return play_leader(  # noqa: F821
-        values, game, pulls, leader, company, edge, 0.0, scale, lag, lead, last, rewards
+        values, game, pulls, leader, arm_count, edge, 0.0, scale, lag, lead, last, rewards
     )
 
 
@@ -226,7 +226,7 @@ KERNELS = {
     "mark forgotten": {"pass_mark": _mark_forgotten},
     "leaps over marks": {"rounds_to_mark": _leaps_over_marks},
     "last rewards forgotten": {"finish_run": _last_rewards_forgotten},
-    "tilts for ever": {"pass_mark": _tilts_for_ever},
+    "tilts forever": {"pass_mark": _tilts_forever},
     "drift not tilted": {"play_leader": _drift_not_tilted},
 }
 # Only leaps are harmed. UCB and Thompson sampling leap later, where the weight hardly depends on

@@ -508,6 +508,15 @@ def test_a_refused_command_changes_nothing(words, store, tmp_path):
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--store", "a.db"), ("--port", "8001"), ("--log-level", "info")]
+)
+def test_options_before_a_subcommand_are_refused(option, value):
+    done = invoke("serve", option, value, "check")
+    assert done.exit_code == 2
+    assert f"{option} stands before 'check', whose options come after it." in done.stderr
+
+
 # The six calls
 
 
@@ -804,7 +813,7 @@ def test_health_tells_what_is_wrong(http):
     http.clock.pass_seconds(7200)
     http("POST", "/v1/bandits/x/decisions")
     (note,) = notes("x")
-    assert note.startswith("No reward has come for ")
+    assert note.startswith("No reward has arrived for ")
 
 
 def test_a_service_that_loses_rewards_evenly_raises_no_alarm(http):
@@ -1058,7 +1067,7 @@ def test_no_answer_shows_what_went_wrong_inside(http, monkeypatch, caplog):
     assert answer.status_code == 500
     assert "hunter2" not in answer.text
     assert "Traceback" not in answer.text
-    assert answer.json()["error"].startswith("something went wrong here")
+    assert answer.json()["error"].startswith("internal error; see the server's log.")
     assert "hunter2" in caplog.text, "the log says what"
     assert answer.headers["x-frame-options"] == "DENY"
 

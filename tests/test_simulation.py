@@ -57,7 +57,7 @@ def test_seeds():
     assert same(first, ocucb.simulate("ocucb", problem, 100, 50, rng=np.random.default_rng(3)))
 
 
-def test_a_policy_does_not_depend_on_its_company():
+def test_a_policy_does_not_depend_on_the_others_it_is_simulated_with():
     problem = ocucb.gap()
     alone = ocucb.simulate("moss", problem, 100, 50, rng=1)
     together = ocucb.simulate(["ucb", "moss"], problem, 100, 50, rng=1)

@@ -154,8 +154,8 @@ def indices_of(policy: ocucb.Policy, t: int, n: int, pulls: tuple, sums: tuple, 
     if family.takes_variance:
         known = [(mean, mean * (1 - mean)) for mean in means]
         return [twin(*known[i], pulls[i], t, n, K, sigma, **p) for i in range(K)]
-    company = pulls if family.takes_effective_arms else K
-    return [means[i] + sigma * twin(pulls[i], t, n, company, **p) for i in range(K)]
+    others = pulls if family.takes_effective_arms else K
+    return [means[i] + sigma * twin(pulls[i], t, n, others, **p) for i in range(K)]
 
 
 def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bool) -> dict:

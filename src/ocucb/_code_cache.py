@@ -21,7 +21,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from platformdirs import user_cache_path
 
-from ._kept import read_kept, surroundings, version_folder, write_kept
+from ._cache_files import read_cache_file, surroundings, version_folder, write_cache_file
 
 # Numba settings that change the generated code.
 _SETTINGS = (
@@ -55,7 +55,7 @@ class CodeCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
         target_context.refresh()
-        found = read_kept(*self._place(signature)) if _stamps() == _LOADED else None
+        found = read_cache_file(*self._place(signature)) if _stamps() == _LOADED else None
         return (
             None if found is None else CompileResult._rebuild(target_context, *pickle.loads(found))
         )
@@ -63,7 +63,7 @@ class CodeCache(_Cache):  # type: ignore[misc]
     def save_overload(self, signature: Any, result: CompileResult) -> None:
         cachable = not (result.lifted or result.library.has_dynamic_globals)
         if cachable and _stamps() == _LOADED:
-            write_kept(*self._place(signature), dumps(result._reduce()))
+            write_cache_file(*self._place(signature), dumps(result._reduce()))
 
     def _place(self, signature: Any) -> tuple[Path, str]:
         name = f"{self._name}{signature}"

@@ -49,6 +49,24 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+def duration(seconds: float) -> str:
+    """Format a time for people.
+
+    Examples
+    --------
+    >>> duration(75), duration(7300), duration(200_000)
+    ('1 min 15 s', '2 h 1 min', '2 d 7 h')
+    """
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 2 * 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
 def to_share(text: str, what: str) -> float:
     """Parse a fraction written as ``1%`` or ``0.01``.
 

@@ -1,7 +1,7 @@
 """Waiting for threads, and Ctrl-C meanwhile.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be. In the bookkeeping of a lock
-this may leave the lock locked, so that a thread waits for ever; in a finaliser, or in a callback
+this may leave the lock locked, so that a thread waits forever; in a finaliser, or in a callback
 from the compiler, Python reports and drops it; just before the main thread falls asleep, it is
 not noticed. So while others work for the main thread, Ctrl-C only sets flags, and the main thread
 sleeps in naps and looks at them in between.

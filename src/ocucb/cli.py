@@ -575,7 +575,7 @@ def reproduce(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PART]...",
+            metavar="PART",
             help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha, constants, improved, work, "
             "tails) or figures (teaser, fig1 ... fig4, fig-psi, fig-alpha, fig-constants, "
             "fig-improved, fig-work, fig-tails). Default: all.",
@@ -660,7 +660,7 @@ def league(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PART]...",
+            metavar="PART",
             help="Problems (two, ten, rare-2 ...) or open questions (frontier, price, loglog, "
             "bayesian, variance). Default: all.",
         ),
@@ -890,13 +890,21 @@ def serve(
     """
     if context.invoked_subcommand is None:
         _commands().serve(store, host, port, log_level)
+        return
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":  # else it would be ignored
+            raise ValueError(
+                f"--{name.replace('_', '-')} stands before {context.invoked_subcommand!r}, "
+                "whose options come after it."
+            )
 
 
 @service.command("check")
 @_report_errors
 def check_store(
     name: Annotated[
-        str | None, typer.Argument(metavar="[BANDIT]", help="Only this bandit. Default: all.")
+        str | None, typer.Argument(metavar="BANDIT", help="Only this bandit. Default: all.")
     ] = None,
     store: _Store = "ocucb.db",
 ) -> None:

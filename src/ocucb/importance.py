@@ -46,6 +46,7 @@ _PARTS = 1024.0  # shares are multiples of 1 / _PARTS, and at least that
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
 _RARE = 1e-30  # relative variance of the regret that is none
 PILOT_RUNS = 256
+MARKS = 3  # the row of `Mixture.table` that has the marks
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from ._text import duration
 from .scheduler import Job
 from .specification import Block
 
@@ -79,22 +80,6 @@ def time_left(few: float, many: float, speed: float) -> str:
         return ""
     soon, late = duration(max(0.0, few) / speed), duration(many / speed)
     return f"{late} left" if soon == late else f"{soon} to {late} left"
-
-
-def duration(seconds: float) -> str:
-    """Format a time for people.
-
-    Examples
-    --------
-    >>> duration(75), duration(7300)
-    ('1 min 15 s', '2 h 1 min')
-    """
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def precision_note(job: Job) -> str:

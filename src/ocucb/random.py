@@ -97,13 +97,53 @@ def word(state: Words) -> np.uint64:
 
 @inlined
 def uniform(state: Words) -> float:
-    """Return a uniform number in [0, 1), a multiple of 2^-53."""
+    """Return a uniform number in [0, 1).
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+
+    Returns
+    -------
+    float
+        A multiple of 2^-53.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import uniform
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [round(uniform(stream), 4) for _ in range(3)]
+    [0.7821, 0.6724, 0.4796]
+    """
     return np.int64(word(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @inlined
 def below(state: Words, count: int | np.int64) -> int:
-    """Return a whole number from 0 to count - 1, each equally likely (to 1 in 2^53 / count)."""
+    """Return a whole number from 0 to count - 1, each equally likely.
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+    count : int
+        How many numbers there are to choose from, at least 1.
+
+    Returns
+    -------
+    int
+        Each probability is 1 / count to within 2^-53.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import below
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [below(stream, 6) for _ in range(8)]
+    [4, 4, 2, 3, 2, 3, 1, 4]
+    """
     return int(uniform(state) * count)
 
 
@@ -150,7 +190,26 @@ def _normal_outside(state: Words, layer: np.int64, x: float) -> float:
 
 @inlined
 def normal(state: Words) -> float:
-    """Return a standard normal variate (ziggurat with 256 layers)."""
+    """Return a standard normal variate (ziggurat with 256 layers).
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+
+    Returns
+    -------
+    float
+        A number with mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import normal
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [round(normal(stream), 4) for _ in range(3)]
+    [-0.3764, -0.8654, 0.9777]
+    """
     bits = word(state)
     layer = bits & np.uint64(255)
     x: float = (np.int64(bits) >> 11) * _STEP[layer]
@@ -271,7 +330,30 @@ def _binomial_by_rejection(state: Words, count: float, p: float) -> float:
 
 @compiled
 def binomial(state: Words, count: float, p: float) -> float:
-    """Return the number of successes in `count` trials that each succeed with probability p."""
+    """Return the number of successes in `count` trials that each succeed with probability p.
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+    count : float
+        Number of trials, a whole number.
+    p : float
+        Probability of success, in [0, 1].
+
+    Returns
+    -------
+    float
+        A whole number from 0 to count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import binomial
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [binomial(stream, 100.0, 0.3) for _ in range(4)]
+    [34.0, 30.0, 29.0, 26.0]
+    """
     rare = min(p, 1.0 - p)
     if rare <= 0.0 or count <= 0.0:
         k = 0.0
@@ -284,7 +366,28 @@ def binomial(state: Words, count: float, p: float) -> float:
 
 @compiled
 def gamma(state: Words, shape: float) -> float:
-    """Return a gamma variate with scale 1, for shape >= 1."""
+    """Return a gamma variate with scale 1.
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+    shape : float
+        At least 1.
+
+    Returns
+    -------
+    float
+        A positive number with mean and variance `shape`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import gamma
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [round(gamma(stream, 2.0), 4) for _ in range(3)]
+    [1.2265, 3.2743, 3.2173]
+    """
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
@@ -298,16 +401,55 @@ def gamma(state: Words, shape: float) -> float:
 
 @compiled
 def beta(state: Words, a: float, b: float) -> float:
-    """Return a beta variate, for a, b >= 1."""
+    """Return a beta variate.
+
+    Parameters
+    ----------
+    state : uint64 array
+        The stream: four words, which the call advances. A policy passes its `stream`.
+    a, b : float
+        Both at least 1.
+
+    Returns
+    -------
+    float
+        A number in (0, 1) with mean a / (a + b).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import beta
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [round(beta(stream, 2.0, 3.0), 4) for _ in range(3)]
+    [0.2104, 0.4247, 0.2728]
+    """
     x = gamma(state, a)
     return x / (x + gamma(state, b))
 
 
 @compiled
 def proportional(weights: Floats, stream: Words) -> int:
-    """Return an arm with probability proportional to its weight; -1 if the weights are no numbers.
+    """Return an arm with probability proportional to its weight.
 
-    Weights are at least 0, and not all of them 0.
+    Parameters
+    ----------
+    weights : float64 array
+        One weight per arm, at least 0 and not all 0.
+    stream : uint64 array
+        The stream: four words, which the call advances. A policy passes its own.
+
+    Returns
+    -------
+    int
+        The number of an arm; -1 if the sum of the weights is nan, infinite or 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import proportional
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [proportional(np.array([1.0, 0.0, 3.0]), stream) for _ in range(8)]
+    [2, 2, 2, 2, 2, 2, 0, 2]
     """
     total = 0.0
     for i in range(weights.size):
@@ -343,7 +485,28 @@ def pick(values: Floats, top: float, stream: Words) -> int:
 
 @inlined
 def largest(values: Floats, stream: Words) -> int:
-    """Return the arm with the largest value, breaking ties at random; -1 if a value is nan."""
+    """Return the arm with the largest value, breaking ties at random.
+
+    Parameters
+    ----------
+    values : float64 array
+        One value per arm.
+    stream : uint64 array
+        The stream: four words, which the call advances. A policy passes its own.
+
+    Returns
+    -------
+    int
+        The number of an arm; -1 if a value is nan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocucb.random import largest
+    >>> stream = np.random.SeedSequence(1).generate_state(4, np.uint64)
+    >>> [largest(np.array([1.0, 5.0, 5.0]), stream) for _ in range(8)]
+    [2, 2, 1, 2, 1, 2, 1, 2]
+    """
     best, top, several = -1, -np.inf, False
     for i in range(values.size):
         if values[i] > top:

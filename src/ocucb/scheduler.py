@@ -87,7 +87,7 @@ class Job:
         return 2.0 * float(self.merged.stderr[-1])
 
     @property
-    def seconds_a_run(self) -> float:
+    def seconds_per_run(self) -> float:
         """Estimated time of a run on one worker; infinite before the first block."""
         return math.inf if self.merged is None else self.seconds / self.merged.runs
 
@@ -296,7 +296,7 @@ def _batches(
             known = None if store is None else store.get(job.specification, first, runs)
             if known is None:
                 spans.append((first, runs))
-                cost += runs * job.seconds_a_run
+                cost += runs * job.seconds_per_run
             # with a precision a job may finish at any time, so its tasks stay small
             small = job.precision is not None and sum(n for _, n in spans) >= first // 8
             if spans and (known is not None or cost >= seconds or small):

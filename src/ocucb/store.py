@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ._text import table
+from ._text import duration, table
 from .results import (
     BINS,
     SAMPLE_SIZE,
@@ -528,17 +528,10 @@ def listing(found: list[Stored]) -> str:
                 f"{result.runs:,}",
                 *with_half_width(result.mean_regret, 2 * float(result.stderr[-1])),
                 result.engine,
-                _age(time.time() - one.finished),
+                duration(time.time() - one.finished),
             )
         )
     return table(rows, left=(0, 1, 6, 7)) if found else "no simulations found"
-
-
-def _age(seconds: float) -> str:
-    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
 
 
 def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from .._compile import compiled, kernel_part, rare_part, specialise
 from .._types import Counts, Floats, Words
 from .._users import is_ours
-from ..importance import PLAIN, Mixture
+from ..importance import MARKS, PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
 from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper
@@ -71,14 +71,17 @@ class Engine:
     takes_infinite: bool = False
 
 
+NEXT_MARK, TILT_END = 0, 1  # places in `Game.mark`
+
+
 class Game(NamedTuple):
     """What is played: the problem, what policies are told, and when regret is measured.
 
     `means` are zeros for an engine that sums the noise alone. Rewards are drawn with the means
-    `drawn`: that of the arm `tilted`, if any, may be lower at first. ``mark[0]`` is the next number
-    of its pulls at which its summed reward is recorded, ``mark[1]`` that at which its mean is no
-    longer lower; `pass_mark` must be called there. `mixture` has the shares, shifts, lengths and
-    marks of a `Mixture` as rows.
+    `drawn`: that of the arm `tilted`, if any, may be lower at first. ``mark[NEXT_MARK]`` is the
+    next number of its pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at
+    which its mean is no longer lower; `pass_mark` must be called there. `mixture` is the table of a
+    `Mixture`.
 
     Loops do not hand a game to what they call often: that counts references to all its arrays,
     which is why there are few.
@@ -147,10 +150,10 @@ class Outcome(NamedTuple):
 
 
 def new_outcome(runs: int, game: Game) -> Outcome:
-    """Return room for the outcome of some runs."""
+    """Return arrays for the outcome of some runs."""
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
-    marks = np.isfinite(game.mixture[3]).sum()
+    marks = np.isfinite(game.mixture[MARKS]).sum()
     return Outcome(regret, pulls, np.zeros((runs, int(marks))))
 
 
@@ -210,22 +213,22 @@ def start_run(game: Game, key: Words, run: int, rewards: Words) -> None:
             place -= shares[component]
             component += 1
         game.drawn[arm] = game.means[arm] - shifts[component]
-        game.mark[0], game.mark[1] = marks[0], lengths[component]
+        game.mark[NEXT_MARK], game.mark[TILT_END] = marks[0], lengths[component]
 
 
 @rare_part
 def pass_mark(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     """Record the noise of the tilted arm; no longer tilt it if its time is over."""
-    arm, marks = game.tilted, game.mixture[3]
+    arm, marks = game.tilted, game.mixture[MARKS]
     T, mean = stats.pulls[arm], game.means[arm]
-    game.mark[0] = np.inf
+    game.mark[NEXT_MARK] = np.inf
     for i in range(outcome.noise.shape[1]):
         if marks[i] == T:
             outcome.noise[run, i] = stats.sums[arm] - T * mean
         elif marks[i] > T:
-            game.mark[0] = marks[i]
+            game.mark[NEXT_MARK] = marks[i]
             break
-    if game.mark[1] == T:
+    if game.mark[TILT_END] == T:
         game.drawn[arm] = mean
 
 
@@ -257,7 +260,7 @@ def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
     for i in range(outcome.noise.shape[1]):
-        if stats.pulls[game.tilted] < game.mixture[3, i]:
+        if stats.pulls[game.tilted] < game.mixture[MARKS, i]:
             T = stats.pulls[game.tilted]
             outcome.noise[run, i] = stats.sums[game.tilted] - T * game.means[game.tilted]
 
@@ -282,7 +285,7 @@ def play_each_once(game: Game, rewards: Words, stats: Stats, outcome: Outcome, r
             stats.squares[i] = 0.0
         if i < game.horizon:
             observe(stats, i, draw(drawn[i], game.scales[i], rewards))
-            if i == game.tilted and mark[0] == 1.0:
+            if i == game.tilted and mark[NEXT_MARK] == 1.0:
                 pass_mark(game, stats, outcome, run)
             total += game.gaps[i]
             if done < game.checkpoints.size and game.checkpoints[done] == i + 1:
@@ -316,7 +319,7 @@ def effective_arms(pulls: Floats, i: int, T: float) -> float:
 
 
 @kernel_part
-def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None:
+def effective_arms_of_all(pulls: Floats, order: Counts, counts: Floats) -> None:
     """Write the effective arms of every arm, at a cost that hardly grows faster than their number.
 
     `order` holds the arms by their pulls a while ago; it is brought up to date.
@@ -334,7 +337,7 @@ def effective_arms_of_all(pulls: Floats, order: Counts, company: Floats) -> None
         count, root = arms - fewer, math.sqrt(T)
         value = count + roots / root
         while fewer < arms and pulls[order[fewer]] == T:
-            company[order[fewer]] = value
+            counts[order[fewer]] = value
             roots += root
             fewer += 1
 
@@ -351,7 +354,7 @@ def no_order(arms: int) -> int:
     return 0
 
 
-class Company(NamedTuple):
+class ArmCount(NamedTuple):
     """The other arms as an arm sees them while it is played, up to `kink` pulls.
 
     With T pulls it counts ``whole + roots / sqrt(T)`` arms. At `kink` it catches up with another.
@@ -363,13 +366,13 @@ class Company(NamedTuple):
 
 
 @kernel_part
-def any_company(pulls: Floats, i: int, T: float) -> Company:
+def all_arm_count(pulls: Floats, i: int, T: float) -> ArmCount:
     """Return all arms."""
-    return Company(float(pulls.size), 0.0, math.inf)
+    return ArmCount(float(pulls.size), 0.0, math.inf)
 
 
 @kernel_part
-def effective_company(pulls: Floats, i: int, T: float) -> Company:
+def effective_arm_count(pulls: Floats, i: int, T: float) -> ArmCount:
     """Return the effective arms of arm i from T pulls on."""
     whole, roots, kink = 1.0, 0.0, math.inf
     for j in range(pulls.size):
@@ -379,7 +382,7 @@ def effective_company(pulls: Floats, i: int, T: float) -> Company:
             else:
                 whole += 1.0
                 kink = min(kink, pulls[j])
-    return Company(whole, roots, kink)
+    return ArmCount(whole, roots, kink)
 
 
 def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
@@ -618,15 +621,15 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
     return specialise(allowance_of_budget, {"rule": budget_of(family)}, inline=True)
 
 
-def company_of(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
-    """Return how the other arms matter to a policy's formula, as slots of kernels."""
+def arm_count_slots(family: PolicyFamily) -> dict[str, Callable[..., Any]]:
+    """Return how arms are counted for a policy's formula, as slots of kernels."""
     if family.takes_effective_arms:
         return {
             "counted_arms": effective_arms,
-            "company_of_leader": effective_company,
+            "leader_arm_count": effective_arm_count,
             "new_order": new_order,
         }
-    return {"counted_arms": all_arms, "company_of_leader": any_company, "new_order": no_order}
+    return {"counted_arms": all_arms, "leader_arm_count": all_arm_count, "new_order": no_order}
 
 
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:

@@ -66,14 +66,15 @@ from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
-    Company,
+    NEXT_MARK,
+    ArmCount,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
+    arm_count_slots,
     bonus_of,
-    company_of,
     effective_arms_of_all,
     falls_short_of,
     finish_run,
@@ -95,9 +96,9 @@ bonus: Callable[..., float]
 falls_short: Callable[..., bool]  # whether an index is surely below a level
 ranked_index: Callable[..., float]  # by which arms are compared: `shifted_index`
 counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
-company_of_leader: Callable[[Floats, int, float], Company]
+leader_arm_count: Callable[[Floats, int, float], ArmCount]
 new_order: Callable[[int], Any]  # what `effective_arms_of_all` needs, if it is called
-in_company: bool  # it takes the effective arms
+takes_effective_arms: bool  # the bonus depends on the pulls of other arms
 concave_until: Callable[..., float]  # pulls up to which `concave` holds; inf for always
 concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
@@ -159,9 +160,9 @@ def endpoint_given_no_hit(
     return noise
 
 
-def seen(company: Company, T: float) -> float:
+def seen(arm_count: ArmCount, T: float) -> float:
     """Return how many arms the formula is told of with T pulls."""
-    return company.whole + company.roots / sqrt(T) if in_company else company.whole
+    return arm_count.whole + arm_count.roots / sqrt(T) if takes_effective_arms else arm_count.whole
 
 
 class Lead(NamedTuple):
@@ -183,7 +184,7 @@ def play_leader(
     game: Game,
     pulls: Floats,
     leader: int,
-    company: Company,
+    arm_count: ArmCount,
     edge: float,
     trend: float,
     scale: float,
@@ -199,7 +200,7 @@ def play_leader(
 
     Parameters
     ----------
-    pulls, leader, company
+    pulls, leader, arm_count
         Pulls of all arms (the leader's own are not read), and what they mean to the leader.
     edge
         Pulls up to which `concave` holds.
@@ -213,21 +214,21 @@ def play_leader(
     while t < last:
         # A line over as many pulls as the arm already has stays close to the border.
         reach = min(last - t, T + LEAP)
-        if in_company:
-            if company.kink <= T:
-                company = company_of_leader(pulls, leader, T)
-            reach = min(reach, company.kink - T)
+        if takes_effective_arms:
+            if arm_count.kink <= T:
+                arm_count = leader_arm_count(pulls, leader, T)
+            reach = min(reach, arm_count.kink - T)
         if concave:
             if edge >= T:
                 reach = min(reach, max(1.0, edge - T))
-            K = seen(company, T + reach)
+            K = seen(arm_count, T + reach)
             far = sigma * bonus(T + reach, t + reach + 1.0, n, K, *values)
             drift = ((T + reach) * far - T * near) / reach - lag
         else:
             # The line is T * (near - far) above the border here, about half of reach * near.
             reach = min(reach, max(1.0, np.floor(height / near)))
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
-            K = seen(company, T + reach)
+            K = seen(arm_count, T + reach)
             far = sigma * bonus(T + reach, worst, n, K, *values)
             height = noise + T * (far - lag)
             drift = far - lag
@@ -261,7 +262,7 @@ def play_leader(
         if concave and height > 0.0:
             near = far
         else:
-            near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
+            near = sigma * bonus(T, t + 1.0, n, seen(arm_count, T), *values)
             height = noise + T * (near - lag)
             if not height > 0.0:
                 break
@@ -362,12 +363,12 @@ def play_nonincreasing(
             while True:
                 leader, rival = highest(tree)
                 T, noise, gap = stats.pulls[leader], stats.sums[leader], gaps[leader]
-                company = company_of_leader(stats.pulls, leader, T)
+                arm_count = leader_arm_count(stats.pulls, leader, T)
                 if unplayed_constant:
                     index = tree[arms + leader]
                     near = index - (noise / T - gap)
                     break
-                near = sigma * bonus(T, t + 1.0, n, seen(company, T), *values)
+                near = sigma * bonus(T, t + 1.0, n, seen(arm_count, T), *values)
                 index = noise / T - gap + near
                 if not index < rival:
                     break
@@ -378,14 +379,14 @@ def play_nonincreasing(
             trend, scale = drawn[leader], game.scales[leader]
             before = t
             if rival > -inf:
-                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
+                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                 lead = Lead(t, T, noise, near, height)
                 t, T, noise, near, height = play_leader(
-                    values, game, stats.pulls, leader, company, edge, trend, scale, rival + gap,
+                    values, game, stats.pulls, leader, arm_count, edge, trend, scale, rival + gap,
                     lead, last, rewards,
                 )  # fmt: skip
                 index = noise / T - gap + near
-            marked = rounds_to_mark(leader == tilted, mark[0], T) == 0.0
+            marked = rounds_to_mark(leader == tilted, mark[NEXT_MARK], T) == 0.0
             # the leader plays the rest, unless it has met a mark and its mean may change
             if t == before or (height > 0.0 and t == end - 1.0 and not marked):
                 if leader == tilted:  # the weight depends on all its first rewards
@@ -393,7 +394,7 @@ def play_nonincreasing(
                 T += end - t
                 t = end
             stats.sums[leader], stats.pulls[leader] = noise, T
-            if leader == tilted and mark[0] == T:
+            if leader == tilted and mark[NEXT_MARK] == T:
                 pass_mark(game, stats, outcome, run)
             replace(tree, leader, index)
             if game.checkpoints[done] <= t:
@@ -417,11 +418,11 @@ def write_indices(
     sums, pulls, gaps = stats.sums, stats.pulls, game.gaps
     arms = gaps.size
     n, sigma = float(game.horizon), game.sigma
-    if in_company:
+    if takes_effective_arms:
         effective_arms_of_all(pulls, order, tree[arms:])
     for i in range(arms):
-        company = tree[arms + i] if in_company else float(arms)
-        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
+        K = tree[arms + i] if takes_effective_arms else float(arms)
+        tree[arms + i] = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
 
 
 def best_challenger(
@@ -452,11 +453,9 @@ def best_challenger(
                 continue
             i = node - arms
             if i != leader:
-                company, mean = counted_arms(pulls, i, pulls[i]), sums[i] / pulls[i]
-                if not falls_short(
-                    max(level, second), mean, pulls[i], t, n, company, sigma, values
-                ):
-                    index = ranked_index(sums[i], pulls[i], gaps[i], t, n, company, sigma, values)
+                K, mean = counted_arms(pulls, i, pulls[i]), sums[i] / pulls[i]
+                if not falls_short(max(level, second), mean, pulls[i], t, n, K, sigma, values):
+                    index = ranked_index(sums[i], pulls[i], gaps[i], t, n, K, sigma, values)
                     seen += 1
                     if index > top:
                         best, top, second = i, index, top
@@ -491,13 +490,13 @@ def scan_rounds(
 
     Returns
     -------
-    t, leader, turns, done
+    t, leader, switches, done
         The round, the last arm played (-1 if an index is not finite), the changes of leader, and
         the checkpoints passed.
     """
     arms = game.means.size
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    turns = 0
+    switches = 0
     while t < until:
         write_indices(values, game, stats, order, t + 1.0, tree)
         best, top = -1, -inf
@@ -505,20 +504,20 @@ def scan_rounds(
             if tree[arms + i] > top:
                 best, top = i, tree[arms + i]
             elif tree[arms + i] != tree[arms + i]:
-                return t, -1, turns, done
+                return t, -1, switches, done
         if not is_finite(top):
-            return t, -1, turns, done
+            return t, -1, switches, done
         if best != leader:
             leader = best
-            turns += 1
+            switches += 1
         observe(stats, leader, drawn[leader] + game.scales[leader] * normal(rewards))
-        if leader == tilted and stats.pulls[leader] == mark[0]:
+        if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
-    return t, leader, turns, done
+    return t, leader, switches, done
 
 
 def play_nondecreasing(
@@ -557,10 +556,10 @@ def play_nondecreasing(
             start = t
             if plain:
                 until = min(end, t + patience)
-                t, leader, turns, done = scan_rounds(
+                t, leader, switches, done = scan_rounds(
                     values, game, stats, order, tree, t, until, leader, done, rewards, outcome, run
                 )
-                plain = turns * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+                plain = switches * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             write_indices(values, game, stats, order, until, tree)
@@ -570,7 +569,7 @@ def play_nondecreasing(
             T, noise = stats.pulls[leader], stats.sums[leader]
             gap, scale = gaps[leader], scales[leader]
             near = sigma * bonus(T, t + 1.0, n, counted_arms(stats.pulls, leader, T), *values)
-            turns, looks, cost = 0, 0, fill
+            switches, evaluations, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 index = noise / T - gap + near
                 if not is_finite(index):
@@ -579,13 +578,13 @@ def play_nondecreasing(
                     break
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
-                turns += 1
-                cost = turns * COST_SWITCH + looks * COST_INDEX + fill
+                switches += 1
+                cost = switches * COST_SWITCH + evaluations * COST_INDEX + fill
                 if not index > rival:
                     challenger, top, second, seen = best_challenger(
                         values, game, stats, tree, index, leader, t + 1.0
                     )
-                    looks += seen
+                    evaluations += seen
                     if top != top or top == inf:
                         stats.pulls[leader] = T
                         leader = -1
@@ -613,7 +612,7 @@ def play_nondecreasing(
                         _, rival, _, seen = best_challenger(
                             values, game, stats, tree, level, leader, t + 1.0 + span
                         )
-                        looks += seen
+                        evaluations += seen
                         rival = max(rival, level)
                         if rival < index:
                             break
@@ -623,11 +622,13 @@ def play_nondecreasing(
                     T += until - t
                     t = until
                 elif t + 1.0 < valid:
-                    last = min(valid - 1.0, t + rounds_to_mark(leader == tilted, mark[0], T))
+                    last = min(
+                        valid - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T)
+                    )
                     lead = Lead(t, T, noise, near, T * (index - rival))
-                    company = company_of_leader(stats.pulls, leader, T)
+                    arm_count = leader_arm_count(stats.pulls, leader, T)
                     t, T, noise, near, _ = play_leader(
-                        values, game, stats.pulls, leader, company, edge, drawn[leader], scale,
+                        values, game, stats.pulls, leader, arm_count, edge, drawn[leader], scale,
                         rival + gap, lead, last, rewards,
                     )  # fmt: skip
                 else:
@@ -638,7 +639,7 @@ def play_nondecreasing(
                         others = counted_arms(stats.pulls, leader, T)
                         near = sigma * bonus(T, t + 1.0, n, others, *values)
                 stats.sums[leader], stats.pulls[leader] = noise, T
-                if leader == tilted and mark[0] == T:
+                if leader == tilted and mark[NEXT_MARK] == T:
                     pass_mark(game, stats, outcome, run)
             if leader >= 0:
                 stats.sums[leader], stats.pulls[leader] = noise, T
@@ -646,7 +647,7 @@ def play_nondecreasing(
                     done = record(game, stats, leader, t, done, outcome, run)
             plain = cost > (t - start) * price
             patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
-            width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
+            width = 0.5 * width if evaluations > 3 * switches + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
             mark_failed(outcome, run)
         finish_run(game, stats, outcome, run)
@@ -671,11 +672,11 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "bonus": bonus_of(family),
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.stands_still,
+        "unplayed_constant": family.unplayed_constant,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "play_each_once": first_rounds(rewards),
-        "in_company": family.takes_effective_arms,
-        **company_of(family),
+        "takes_effective_arms": family.takes_effective_arms,
+        **arm_count_slots(family),
     }
     functions["seen"] = specialise(seen, functions, inline=True)
     functions["play_leader"] = specialise(play_leader, functions, inline=True)

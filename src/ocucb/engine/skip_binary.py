@@ -30,7 +30,7 @@ log n of them once one arm leads clearly.
 Ties
 ----
 Arms with equal pulls and successes have equal indices, so ties are common. A leap keeps the leader
-*strictly* above J, by a margin that exceeds any rounding. Equality is left to the election, which
+*strictly* above J, by a margin that exceeds any rounding. Equality is left to the selection, which
 picks one of all the arms that share the largest index, uniformly at random, as the step engine
 does. Both compute indices with the same operations, so a tie for one is a tie for the other.
 
@@ -72,14 +72,15 @@ from ..random import CHOICES, binomial, coins, largest, ones, pick, start_stream
 from ..rewards import Rewards
 from . import step
 from .base import (
+    NEXT_MARK,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
     allowance_of,
+    arm_count_slots,
     chord_start_of,
-    company_of,
     falls_short_of,
     finish_run,
     first_rounds,
@@ -113,11 +114,11 @@ RARE = 41.5  # minus the logarithm of 1e-18
 
 # These affect the speed, never the law.
 REACH = 0.25  # length of a line, as a share of the leader's pulls
-SHORT_REACH = 0.0625  # the same for an index that is no sum of mean and bonus
+SHORT_REACH = 0.0625  # the same for an index that is not the sum of mean and bonus
 STRETCH = 0.8  # coins to look at, in units of those that would be safe if the mean share failed
 COST_ROUND, COST_ARM = 20.0, 2.5  # nanoseconds of a round of the plain loop, and of each arm in it
 COST_SWITCH, COST_INDEX = 60.0, 35.0  # of a change of leader, of an index
-COST_INVERSION = 60.0  # of an index that is no sum of mean and bonus
+COST_INVERSION = 60.0  # of an index that is not the sum of mean and bonus
 
 
 class Facts(NamedTuple):
@@ -311,7 +312,9 @@ def play_nonincreasing(
                 play_rest(game, stats, leader, end - t, rewards)
                 t = end
             else:
-                last = min(end - 1.0, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                last = min(
+                    end - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                )
                 lead = Lead(t, pulls[leader], sums[leader], top)
                 t, pulls[leader], sums[leader], top = play_leader(
                     values, facts, means[leader], scales[leader], rival, lead, last, rewards
@@ -319,7 +322,7 @@ def play_nonincreasing(
                 if not is_finite(top):
                     break
                 replace(tree, leader, top)
-            if leader == tilted and pulls[leader] == mark[0]:
+            if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if game.checkpoints[done] <= t:
                 done = record(game, stats, leader, t, done, outcome, run)
@@ -349,36 +352,36 @@ def scan_rounds(
     outcome: Outcome,
     run: int,
 ) -> tuple[float, int, int, int]:
-    """Run the plain loop while t < until, with room for indices in `now`.
+    """Run the plain loop while t < until, with `now` as a buffer for indices.
 
     Returns
     -------
-    t, leader, turns, done
+    t, leader, switches, done
         The round, the last arm played (-1 if an index is not finite), the changes of leader, and
         the checkpoints passed.
     """
     n, K, sigma, scales = float(game.horizon), float(now.size), game.sigma, game.scales
     sums, pulls = stats.sums, stats.pulls
     drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    turns = 0
+    switches = 0
     while t < until:
         for i in range(now.size):
             now[i] = index(sums[i] / pulls[i], 0.0, pulls[i], t + 1.0, n, K, sigma, values)
         best = largest(now, choices)
         if best < 0 or not is_finite(now[best]):
-            return t, -1, turns, done
+            return t, -1, switches, done
         if best != leader:
             leader = best
-            turns += 1
+            switches += 1
         sums[leader] += draw(drawn[leader], scales[leader], rewards)
         pulls[leader] += 1.0
-        if leader == tilted and pulls[leader] == mark[0]:
+        if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
         t += 1.0
         if t == game.checkpoints[done]:
             outcome.regret[run, done] = pseudo_regret(game, stats)
             done += 1
-    return t, leader, turns, done
+    return t, leader, switches, done
 
 
 def play_nondecreasing(
@@ -415,10 +418,10 @@ def play_nondecreasing(
             start = t
             if plain:
                 until = min(end, t + patience)
-                t, leader, turns, done = scan_rounds(
+                t, leader, switches, done = scan_rounds(
                     values, game, stats, now, t, until, leader, done, rewards, choices, outcome, run
                 )
-                plain = turns * (switch + 4.0 * COST_INDEX) + fill > (t - start) * price
+                plain = switches * (switch + 4.0 * COST_INDEX) + fill > (t - start) * price
                 continue
             until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
             for i in range(arms):
@@ -427,20 +430,20 @@ def play_nondecreasing(
             raise_tree(tree)
             T = pulls[leader]
             top = index(sums[leader] / T, 0.0, T, t + 1.0, n, K, sigma, values)
-            turns, looks, cost = 0, 0, fill
+            switches, evaluations, cost = 0, 0, fill
             while t < until and cost < 2.0 * (fill + (t - start) * price):
                 if not is_finite(top):
                     leader = -1
                     break
                 rival = highest_other(tree, leader)
                 valid = until  # last round in which no other arm exceeds `rival`
-                turns += 1
-                cost = turns * switch + looks * COST_INDEX + fill
+                switches += 1
+                cost = switches * switch + evaluations * COST_INDEX + fill
                 if not top > rival:
                     challenger, best, second, seen = best_challenger(
                         values, game, stats, tree, top, leader, t + 1.0
                     )
-                    looks += seen
+                    evaluations += seen
                     if best != best or best == inf:
                         leader = -1
                         break
@@ -450,7 +453,7 @@ def play_nondecreasing(
                                 T = pulls[i]
                                 now[i] = index(sums[i] / T, 0.0, T, t + 1.0, n, K, sigma, values)
                             challenger = pick(now, best, choices)
-                            looks += arms
+                            evaluations += arms
                         T = pulls[leader]
                         ceiling = index(sums[leader] / T, 0.0, T, until, n, K, sigma, values)
                         replace(tree, leader, ceiling)
@@ -469,7 +472,7 @@ def play_nondecreasing(
                         _, rival, _, seen = best_challenger(
                             values, game, stats, tree, level, leader, t + 1.0 + span
                         )
-                        looks += seen
+                        evaluations += seen
                         rival = max(rival, level)
                         if rival < top:
                             break
@@ -480,18 +483,20 @@ def play_nondecreasing(
                     t = end
                 else:
                     last = max(t + 1.0, valid - 1.0)
-                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                    last = min(
+                        last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                    )
                     lead = Lead(t, pulls[leader], sums[leader], top)
                     t, pulls[leader], sums[leader], top = play_leader(
                         values, facts, means[leader], scales[leader], rival, lead, last, rewards
                     )
-                if leader == tilted and pulls[leader] == mark[0]:
+                if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
                 if game.checkpoints[done] <= t:
                     done = record(game, stats, leader, t, done, outcome, run)
             plain = cost > (t - start) * price
             patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
-            width = 0.5 * width if looks > 3 * turns + arms else min(1 / 4, 2.0 * width)
+            width = 0.5 * width if evaluations > 3 * switches + arms else min(1 / 4, 2.0 * width)
         if leader < 0:
             mark_failed(outcome, run)
         finish_run(game, stats, outcome, run)
@@ -529,7 +534,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "has_bonus": family.has_bonus,
         "concave_until": family.code.compiled.get("concave_until", never),
         "concave": family.concave,
-        "unplayed_constant": family.stands_still,
+        "unplayed_constant": family.unplayed_constant,
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
@@ -538,7 +543,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions |= company_of(family)
+    functions |= arm_count_slots(family)
     functions["ranked_index"] = specialise(plain_index, functions, inline=True)
     functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)

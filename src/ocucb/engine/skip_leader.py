@@ -32,14 +32,15 @@ from ..random import CHOICES, start_stream
 from ..rewards import Rewards
 from . import skip, skip_binary, step
 from .base import (
-    Company,
+    NEXT_MARK,
+    ArmCount,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
     allowance_of_bonus,
-    company_of,
+    arm_count_slots,
     finish_run,
     first_rounds,
     index_of_bonus,
@@ -61,7 +62,7 @@ choose: Callable[..., int]
 challenge: Callable[..., float]
 memory_size: Callable[[int], int]
 draw: Callable[[float, float, Words], float]
-company_of_leader: Callable[[Floats, int, float], Company]
+leader_arm_count: Callable[[Floats, int, float], ArmCount]
 play_leader: Callable[..., Any]
 lead_alone: Callable[..., tuple[float, float, float]]  # one of the two below
 
@@ -90,9 +91,9 @@ def lead_alone_gaussian(
     """Let the leader play until its mean is not above `level` or `last` rounds are over."""
     lead = skip.Lead(t, pulls, total, 0.0, total - pulls * level)
     mean, scale = game.drawn[leader], game.scales[leader]
-    company = company_of_leader(game.gaps, leader, pulls)  # of no interest to what has no bonus
+    arm_count = leader_arm_count(game.gaps, leader, pulls)  # of no interest to what has no bonus
     t, pulls, total, _, _ = play_leader(
-        values, game, game.gaps, leader, company, inf, mean, scale, level, lead, last, rewards
+        values, game, game.gaps, leader, arm_count, inf, mean, scale, level, lead, last, rewards
     )
     return t, pulls, total
 
@@ -171,7 +172,9 @@ def play_challenged(
                     top = max(top, level[i])
                 before = t
                 last = min(end, t + until - pulls[leader])
-                last = min(last, t + rounds_to_mark(leader == tilted, mark[0], pulls[leader]))
+                last = min(
+                    last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+                )
                 if arms == 1 and tilted < 0:  # its rewards change nothing
                     pulls[leader] += end - t
                     t = end
@@ -181,7 +184,7 @@ def play_challenged(
                     )
                 if t > before:
                     idle = 0
-                    if leader == tilted and pulls[leader] == mark[0]:
+                    if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                         pass_mark(game, stats, outcome, run)
                     if game.checkpoints[done] <= t:
                         done = record(game, stats, leader, t, done, outcome, run)
@@ -191,7 +194,7 @@ def play_challenged(
                 mark_failed(outcome, run)
                 break
             observe(stats, arm, draw(drawn[arm], game.scales[arm], rewards))
-            if arm == tilted and pulls[arm] == mark[0]:
+            if arm == tilted and pulls[arm] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             t += 1.0
             if t == game.checkpoints[done]:
@@ -243,8 +246,8 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "concave": True,
         "has_bonus": True,
         "unplayed_rises": False,
-        "in_company": False,
-        **company_of(family),
+        "takes_effective_arms": False,
+        **arm_count_slots(family),
     }
     functions["seen"] = specialise(skip.seen, functions, inline=True)
     functions["index"] = specialise(index_of_bonus, functions, inline=True)

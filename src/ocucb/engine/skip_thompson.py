@@ -69,6 +69,7 @@ from ..random import CHOICES, normal, start_stream, uniform
 from ..rewards import Rewards
 from . import step
 from .base import (
+    NEXT_MARK,
     Engine,
     Game,
     Kernel,
@@ -333,7 +334,7 @@ def compete(
         if best < 0:
             return -1.0, done, caution
         observe(stats, best, drawn[best] + scales[best] * normal(rewards))
-        if best == game.tilted and stats.pulls[best] == game.mark[0]:
+        if best == game.tilted and stats.pulls[best] == game.mark[NEXT_MARK]:
             pass_mark(game, stats, outcome, run)
         T = stats.pulls[best]
         mean[best] = stats.sums[best] / T
@@ -426,7 +427,7 @@ def lead(
     leads = True
     while leads and t < until and not stop[0]:
         mark = float(game.checkpoints[done])
-        longest = min(mark - t, rounds_to_mark(leader == game.tilted, game.mark[0], T))
+        longest = min(mark - t, rounds_to_mark(leader == game.tilted, game.mark[NEXT_MARK], T))
         wait = longest
         if total > 0.0:
             wait = floor(min(wait, exponential(choices) / -log1p(-total)))
@@ -480,7 +481,7 @@ def lead(
                 )
             if wins:
                 observe(stats, arm, drawn[arm] + scales[arm] * one_normal(rewards))
-                if arm == game.tilted and stats.pulls[arm] == game.mark[0]:
+                if arm == game.tilted and stats.pulls[arm] == game.mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
                 mean[arm] = stats.sums[arm] / stats.pulls[arm]
                 spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
@@ -501,10 +502,12 @@ def lead(
             done += 1
         if not height > 0.0 or idle > 4 + arms // 4:  # the bound no longer holds, or is too low
             leads = False
-        if rounds_to_mark(leader == game.tilted, game.mark[0], T) == 0.0:  # the drift may change
+        if (
+            rounds_to_mark(leader == game.tilted, game.mark[NEXT_MARK], T) == 0.0
+        ):  # the drift may change
             leads = False
     stats.sums[leader] = mean[leader] * T
-    if leader == game.tilted and game.mark[0] == T:
+    if leader == game.tilted and game.mark[NEXT_MARK] == T:
         pass_mark(game, stats, outcome, run)
     return t, done
 

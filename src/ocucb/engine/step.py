@@ -20,15 +20,16 @@ from ..problems import Problem
 from ..random import CHOICES, largest, normal, pick, start_stream
 from ..rewards import Rewards
 from .base import (
+    NEXT_MARK,
     Engine,
     Game,
     Kernel,
     Outcome,
     Stats,
+    arm_count_slots,
     arm_index,
     arm_index_with_variance,
     bonus_of,
-    company_of,
     effective_arms_of_all,
     finish_run,
     first_rounds,
@@ -71,7 +72,7 @@ def evaluate_all(
         indices[i] = arm_index(values, game, stats, i, t)
 
 
-def evaluate_all_in_company(
+def evaluate_all_with_effective_arms(
     values: Any, game: Game, stats: Stats, order: Counts, t: float, indices: Floats
 ) -> None:
     """Write the same for a policy that takes the effective arms, which are found together."""
@@ -107,7 +108,7 @@ def play_index(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -147,10 +148,10 @@ def play_index_in_windows(
                 # As in `play_index_lazily`, but here the bonus rises with t.
                 last = min(until, float(game.checkpoints[done]))
                 last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
+                last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                 far = T + last - t - 1.0
-                company = counted_arms(stats.pulls, leader, far)
-                least = game.sigma * bonus(far, t + 1.0, n, company, *values)
+                K = counted_arms(stats.pulls, leader, far)
+                least = game.sigma * bonus(far, t + 1.0, n, K, *values)
                 level = rival - least + 1e-12 * (abs(rival) + least)
                 mean, scale = drawn[leader], game.scales[leader]
                 while t < last and total > level * T:
@@ -178,7 +179,7 @@ def play_index_in_windows(
                 leader = best
                 observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
                 t += 1.0
-            if leader == tilted and stats.pulls[leader] == mark[0]:
+            if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -275,23 +276,23 @@ def play_index_lazily(
                     # The bonus is at least `least` up to round `last`, so while the mean makes up
                     # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
                     last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                    last = min(last, t + rounds_to_mark(leader == tilted, mark[0], T))
+                    last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
                     far = T + last - t - 1.0
-                    company = counted_arms(stats.pulls, leader, far)
-                    least = game.sigma * bonus(far, last, n, company, *values)
+                    K = counted_arms(stats.pulls, leader, far)
+                    least = game.sigma * bonus(far, last, n, K, *values)
                     level = rival - least + 1e-12 * (abs(rival) + least)
                     while t < last and total > level * T:
                         total += draw(mean, scale, rewards)
                         T += 1.0
                         t += 1.0
                     stats.sums[leader], stats.pulls[leader] = total, T
-                    if leader == tilted and mark[0] == T:
+                    if leader == tilted and mark[NEXT_MARK] == T:
                         pass_mark(game, stats, outcome, run)
                 if t < last:
                     if not arm_index(values, game, stats, leader, t + 1.0) > rival:
                         break
                     observe(stats, leader, draw(mean, scale, rewards))
-                    if leader == tilted and stats.pulls[leader] == mark[0]:
+                    if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                         pass_mark(game, stats, outcome, run)
                     t += 1.0
             if t < until:
@@ -300,7 +301,7 @@ def play_index_lazily(
                     mark_failed(outcome, run)
                     break
                 observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
-                if leader == tilted and stats.pulls[leader] == mark[0]:
+                if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
                 t += 1.0
             if t == until:
@@ -346,7 +347,7 @@ def play_samples(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             T = stats.pulls[best]
             centre[best] = stats.sums[best] / T
@@ -386,7 +387,7 @@ def play_choices(
                 mark_failed(outcome, run)
                 break
             observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[0]:
+            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
                 pass_mark(game, stats, outcome, run)
             if t == game.checkpoints[done]:
                 outcome.regret[run, done] = pseudo_regret(game, stats)
@@ -426,17 +427,17 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         return play_choices, functions
     if family.kind == "sampling":
         functions["deviation"] = rule_of(family)
-        functions["unplayed_constant"] = family.stands_still
+        functions["unplayed_constant"] = family.unplayed_constant
         return play_samples, functions
     assert family.kind == "index", family.kind
     template = arm_index_with_variance if family.takes_variance else arm_index
-    functions |= company_of(family)
-    slots = {"index": index_of(family), **company_of(family)}
+    functions |= arm_count_slots(family)
+    slots = {"index": index_of(family), **arm_count_slots(family)}
     functions["arm_index"] = specialise(template, slots, inline=True)
     if family.takes_variance:
         functions["new_stats"] = new_stats_with_squares
     if not family.is_lazy:
-        way = evaluate_all_in_company if family.takes_effective_arms else evaluate_all
+        way = evaluate_all_with_effective_arms if family.takes_effective_arms else evaluate_all
         slots = {"index": index_of(family), "arm_index": functions["arm_index"]}
         functions["evaluate_all"] = specialise(way, slots, part=True)
         if family.unplayed_index is None or _can_skip(family, rewards):

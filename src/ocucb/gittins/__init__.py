@@ -65,7 +65,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import Floats
-from . import _bernoulli, _gaussian, _store
+from . import _bernoulli, _gaussian, _tables
 from ._bernoulli_kernels import bernoulli_index
 from ._kernels import EXACT, LOG_STEP, offset, offsets
 
@@ -161,7 +161,7 @@ def surrogate(horizon: int) -> Floats:
     if not (1 <= horizon <= MAX_HORIZON and int(horizon) == horizon):
         raise ValueError(f"horizon must be a whole number from 1 to {MAX_HORIZON}, got {horizon}.")
     cells = max(_MIN_CELLS, math.ceil(math.log((horizon + 1) / EXACT) / LOG_STEP))
-    return _store.table(f"gittins-gaussian-v2-{cells}", lambda: _gaussian.build(cells))
+    return _tables.table(f"gittins-gaussian-v2-{cells}", lambda: _gaussian.build(cells))
 
 
 def approximate_offset(pulls: float, t: float, horizon: float) -> float:
@@ -338,7 +338,7 @@ def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -
     if not (0 < a < math.inf and 0 < b < math.inf):
         raise ValueError(f"prior must be two positive numbers, got {prior}.")
     name = f"gittins-bernoulli-v2-{int(horizon)}-{a!r}-{b!r}"
-    return _store.table(name, lambda: _bernoulli.build(int(horizon), a, b))
+    return _tables.table(name, lambda: _bernoulli.build(int(horizon), a, b))
 
 
 def _counts(values: ArrayLike, name: str) -> Floats:

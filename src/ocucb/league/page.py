@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .._text import duration
 from .._version import __version__
-from ..progress import duration
 from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer
@@ -39,8 +39,8 @@ def page(report: Report, folder: Path) -> str:
     """Return the page; the figures are read from `folder`."""
     standings = report.standings
     intro = f"""<p>{len(standings.players)} policies on {len(standings.contests)} problems, each
-simulated with ocucb {escape(__version__)} until its error bars are short: mean regret relative to
-the best, its spread, disasters, and the time for a decision.</p>"""
+simulated with ocucb {escape(__version__)} until error bars are short: mean regret relative to
+the best, its spread, disasters, and the time per decision.</p>"""
     sections = []
     if standings.best:
         sections += [
@@ -51,7 +51,7 @@ the best, its spread, disasters, and the time for a decision.</p>"""
     if report.questions:
         body = "".join(_question(name, report, folder) for name in report.questions)
         sections.append(Section("questions", "The open questions of the paper", body))
-    sections.append(Section("settings", "How it was made", _settings(report)))
+    sections.append(Section("settings", "How this page was made", _settings(report)))
     return document("The league of bandit policies", intro, sections, _STYLE)
 
 
@@ -70,7 +70,7 @@ ratio</th><th>Worst ratio</th><th>Not significantly worse</th></tr></thead>
 <tbody>{rows}</tbody></table>
 <p class="soft">The policy with the lowest regret over the situation's problems (geometric mean
 of ratios to the best policy on each), among those that played all of them. A policy is left out of
-the last column only if it is behind by more than errors explain. Numbers are ± two standard
+the last column only if it is behind by more than error bars can explain. Numbers are ± two standard
 errors.</p>"""
 
 
@@ -117,10 +117,10 @@ def _tables(report: Report) -> str:
     notes = f"""<p class="soft">Ratio: mean regret over the lowest of any policy on the problem.
 Standard deviation: in units of that lowest mean regret, geometric mean over problems. Disaster: a
 regret above {DISASTER:.0f} times the policy's own median; the largest probability over problems,
-or a bound where too few were seen. Time: processor time of a decision in the step engine with ten
-arms, reward included. Policies marked * do not need the horizon. Who did not play everywhere comes
-last; <em>short</em> counts problems on which the budget ended before the precision was
-reached.</p>"""
+or a bound where too few were seen. Time: processor time per decision in the step engine with ten
+arms, including the reward. Policies marked * do not need the horizon. Policies that did not play
+every problem come last; <em>short</em> counts problems on which the budget ran out before the
+precision was reached.</p>"""
     return notes + "".join(parts)
 
 
@@ -154,8 +154,8 @@ def _missing(row: Row) -> str:
 
 def _map(report: Report, folder: Path) -> str:
     explained = (
-        "The best of each problem is 1.00; empty where a policy is not for such rewards, or was "
-        "not played."
+        "The best policy on each problem has 1.00; a cell is empty where a policy does not support "
+        "the rewards or was not played."
     )
     picture = figure(folder, "ratios", "Mean regret relative to the best", explained)
     details = "".join(_contest(one, report) for one in report.standings.contests)
@@ -209,8 +209,8 @@ def _settings(report: Report) -> str:
         "Seed": str(report.seed),
         "Cells": f"{len(cells):,}, {tilted:,} of them tilted",
         "Precision": asked if report.runs is None else f"{report.runs:,} plain runs for each cell",
-        "Short of it": f"{short:,} cells, whose budget of {BUDGET:g} s ended before",
-        "Not played": f"{len(report.skipped):,} cells, which the lists above name",
+        "Short of it": f"{short:,} cells, whose budget of {BUDGET:g} s ran out first",
+        "Not played": f"{len(report.skipped):,} cells, listed above",
         "Runs": f"{sum(one.runs for one in cells):,}",
         "Pulls": f"{sum(float(one.runs) * one.horizon for one in cells):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
@@ -221,13 +221,14 @@ def _settings(report: Report) -> str:
     return f"""{facts_table(facts)}
 <p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
 and until the probability of a disaster is known to be below {_percent(RARE)}, or is known to
-{KNOWN:.0%} of itself with at least {SEEN:.0f} effective disasters seen. It may cost {BUDGET:g}
-nominal seconds: slow policies get fewer runs, which the tables say. Tilted runs are drawn from a
-broad mixture in which the best arm's first rewards are often worse than they are, and weighted
-accordingly, so that rare failures are seen. Worst cases are taken over five gaps between 1 and 16
-times σ sqrt(K/n), for each policy its own. Policies have their default parameters.
+within {KNOWN:.0%} of its value with at least {SEEN:.0f} effective disasters seen. A cell may take
+{BUDGET:g} nominal seconds: slow policies get fewer runs, as the tables show. Tilted runs are drawn
+from a broad mixture in which the best arm's first rewards often have a lower mean, and are
+weighted accordingly, so that rare failures are seen. Worst cases are taken over
+five gaps between 1 and 16 times σ sqrt(K/n), separately for each policy. Policies have their
+default parameters.
 <code>ocucb league{option} --seed {report.seed}</code> makes this page;
-<code>ocucb league --policy mypolicy.py:mine</code> adds a policy of yours.</p>"""
+<code>ocucb league --policy mypolicy.py:mine</code> adds your own policy.</p>"""
 
 
 _STYLE = """

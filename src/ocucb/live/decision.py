@@ -407,7 +407,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
     slots: dict[str, Any] = {
         "refresh_all": _do_nothing,
         "refresh_arm": _do_nothing,
-        "unplayed_constant": family.stands_still,
+        "unplayed_constant": family.unplayed_constant,
         "counted_arms": effective_active if family.takes_effective_arms else all_active,
         "counts_successes": family.binary,
         **tree_kernels(),

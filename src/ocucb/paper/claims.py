@@ -56,16 +56,16 @@ class Criterion:
     @property
     def verdict(self) -> str:
         """What two standard errors allow to say."""
-        value, bar = self.estimate.value, 2.0 * self.estimate.error
-        if not (math.isfinite(value) and math.isfinite(bar) and self.enough_runs):
+        value, half_width = self.estimate.value, 2.0 * self.estimate.error
+        if not (math.isfinite(value) and math.isfinite(half_width) and self.enough_runs):
             return OPEN
         sign = 1.0 if self.below else -1.0
         to_surely, to_never = sign * (value - self.surely), sign * (value - self.never)
-        if to_surely + bar < 0.0:
+        if to_surely + half_width < 0.0:
             return TRUE
-        if to_never - bar > 0.0:
+        if to_never - half_width > 0.0:
             return FALSE
-        return DEPENDS if to_surely - bar > 0.0 > to_never + bar else OPEN
+        return DEPENDS if to_surely - half_width > 0.0 > to_never + half_width else OPEN
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .._text import duration
 from .._version import __version__
-from ..progress import duration
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from ..reports.pictures import to_svg
 from .claims import DEPENDS, FALSE, HALF, MISSING, TRUE, Criterion, Finding
@@ -37,13 +37,13 @@ def page(report: Report, folder: Path) -> str:
     there = {one.panel for one in report.points}
     drawn = [name for name in FIGURES if there.intersection(FIGURES[name][1])]
     intro = f"""<p>The experiments of Tor Lattimore's paper
-(<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), simulated again with ocucb
+(<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), rerun with ocucb
 {escape(__version__)}: every figure, and a number for every claim in the text.</p>"""
     figures = "".join(_figure(name, report, folder) for name in drawn)
     sections = (
         Section("claims", "What the paper says, and what we find", _claims(report)),
         Section("figures", "Figures", figures),
-        Section("settings", "How it was made", _settings(report)),
+        Section("settings", "How this page was made", _settings(report)),
     )
     return document("Optimally Confident UCB, reproduced", intro, sections, _STYLE)
 
@@ -56,10 +56,10 @@ def _claims(report: Report) -> str:
     summary = summary.replace(DEPENDS, DEPENDS.replace("depends", "depend"))
     return f"""<p>Every sentence of the text about its experiments, in order: {summary}. A sentence
 is <em>true</em> or <em>false</em> if its numbers say so by two standard errors (± below), and
-<em>half true</em> if some of them do. Where it depends on a word, such as competitive, the answer
-is the value at which it turns from false to true. Where the worst of many places counts, curves
-only suggest the place; the number is from other runs, played there alone. Lines are those of the
-paper's TeX source.</p>
+<em>half true</em> if some of them do. Where that depends on what a word such as
+“competitive” means, the answer is the value at which the sentence turns from false to true. Where a
+sentence is about the worst of many points, the curves only suggest which one that is; the number
+comes from separate runs at that point alone. Line numbers refer to the paper's TeX source.</p>
 <table class="claims">
 <thead><tr><th>Sentence</th><th>Answer</th><th>Evidence</th></tr></thead>
 <tbody>{rows}</tbody>
@@ -98,7 +98,7 @@ def _criterion(criterion: Criterion) -> str:
     turns = f"true {side} {criterion.surely:g}"
     if criterion.surely != criterion.never:
         turns += (
-            f", false {'above' if criterion.below else 'below'} {criterion.never:g} for anybody"
+            f", false {'above' if criterion.below else 'below'} {criterion.never:g} on any reading"
         )
     return (
         f"<li>{escape(criterion.statistic)}{where}: <b>{estimate}</b> ({turns}): "
@@ -130,7 +130,7 @@ def _explained(name: str) -> str:
         return "Bars are two standard errors."
     return (
         "Bands are two standard errors. The regret cannot exceed 3000; where a curve is flat, the "
-        "policy has lost the best arm for good, and its height is the probability of that."
+        "policy has lost the best arm for good, and the height is the probability of that."
     )
 
 
@@ -205,16 +205,16 @@ def _settings(report: Report) -> str:
     if failure:
         facts["MOSS in exp10"] = f"constant {moss_constant_of(one.policy for one in failure):g}"
     return f"""{facts_table(facts)}
-<p>Points have as many runs as the precision takes, unless their number was given. <em>Tilted</em>
-runs are drawn by importance sampling: the best arm's first rewards are often made worse than they
-are, so that failures, which are rare but decide the mean, are seen, and runs are weighted
-accordingly. The noise is standard normal. Thompson sampling has a flat prior. OCUCB has α = 3 and
-ψ = 2, and UCB and MOSS have constant 2, unless a legend says otherwise. For the second half of the
-sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the titles are
-right. In the figure on the failure of MOSS, the text gives its constant as 2, and the author's own
-program has 4; <code>ocucb reproduce exp10 --moss-constant 4</code> shows the latter. The paper
-omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard deviations;
-here they are.</p>"""
+<p>Each point has as many runs as the precision requires, unless their number was given.
+<em>Tilted</em> runs are drawn by importance sampling: the best arm's first rewards are often drawn
+with a lower mean, so that failures, which are rare but dominate the mean regret, are seen; runs are
+weighted accordingly. The noise is standard normal. Thompson sampling has a flat prior. OCUCB has
+α = 3 and ψ = 2, and UCB and MOSS have constant 2, unless a legend says otherwise. For the second
+half of the sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the
+titles are right. In the figure on the failure of MOSS, the text gives its constant as 2, and the
+author's own program has 4; <code>ocucb reproduce exp10 --moss-constant 4</code> uses the latter.
+The paper omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard
+deviations; this page shows them.</p>"""
 
 
 _STYLE = """

@@ -48,12 +48,12 @@ Reading = Literal["plain", "gaussian budget", "bernoulli budget"]
 
 # The leading arguments of a policy's function, which the engine supplies.
 _BONUS = ("pulls", "t", "horizon", "arms")
-_BONUS_OF_COMPANY = ("pulls", "t", "horizon", "effective_arms")
+_BONUS_OF_EFFECTIVE_ARMS = ("pulls", "t", "horizon", "effective_arms")
 _INDEX = ("mean", "pulls", "t", "horizon", "arms", "sigma")
 _INDEX_OF_VARIANCE = ("mean", "variance", *_INDEX[1:])
 _CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 _INPUTS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    "index": (_BONUS, _BONUS_OF_COMPANY, _INDEX, _INDEX_OF_VARIANCE),
+    "index": (_BONUS, _BONUS_OF_EFFECTIVE_ARMS, _INDEX, _INDEX_OF_VARIANCE),
     "sampling": (_BONUS,),
     "choice": (_CHOICE,),
 }
@@ -217,7 +217,7 @@ class PolicyFamily:
         return "effective_arms" in self.inputs
 
     @property
-    def stands_still(self) -> bool:
+    def unplayed_constant(self) -> bool:
         """Whether nothing changes the index (or deviation) of an unplayed arm."""
         return self.unplayed_index == "constant" and not self.takes_effective_arms
 
@@ -464,14 +464,14 @@ class Policy:
             raise TypeError(f"{self.label} does not state probabilities.")
         counts, totals = (np.array(given, dtype=np.float64) for given in (pulls, sums))
         size = 0 if self.family.memory is None else self.family.memory(counts.size)
-        room = np.zeros(max(size, counts.size))
+        buffer = np.zeros(max(size, counts.size))
         if memory is not None:
-            room[:size] = memory
+            buffer[:size] = memory
         function(
-            float(t), float(horizon), counts, totals, float(sigma), room,
+            float(t), float(horizon), counts, totals, float(sigma), buffer,
             *self.arguments(int(horizon)),
         )  # fmt: skip
-        return room[: counts.size]
+        return buffer[: counts.size]
 
     def arguments(self, horizon: int) -> tuple[Any, ...]:
         """Return the rule's arguments besides the state of play."""

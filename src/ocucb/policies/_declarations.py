@@ -48,17 +48,17 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     others = (_alike, _alone) if family.takes_effective_arms else (_alike,)
     for mean, rest in product(means, others):
 
-        def company(pulls: float, rest: Callable[..., float] = rest) -> float:
+        def effective_arms(pulls: float, rest: Callable[..., float] = rest) -> float:
             return rest(pulls, K)
 
         def answer(
             pulls: float,
             t: float,
             mean: float = mean,
-            company: Callable[[float], float] = company,
+            effective_arms: Callable[[float], float] = effective_arms,
         ) -> float:
             state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
-            state |= {"arms": K, "effective_arms": company(pulls), "sigma": 1.0}
+            state |= {"arms": K, "effective_arms": effective_arms(pulls), "sigma": 1.0}
             try:
                 return float(family.source(*(state[name] for name in family.inputs), *arguments))
             except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead

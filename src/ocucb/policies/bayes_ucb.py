@@ -50,7 +50,7 @@ def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0
 
     Checked against the authors' own program (as part of SMPyBandits), which has c = 0, and against
     the abstract of Kaufmann (2018), On Bayesian index policies for sequential resource allocation;
-    the ranges of c are quoted from memory of the theorems.
+    the ranges of c were not checked against the theorems.
 
     Parameters
     ----------

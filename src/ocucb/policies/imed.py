@@ -60,8 +60,8 @@ def IMED(
     Proved: asymptotic optimality for rewards bounded from above, with the divergence from the
     empirical distribution, which for rewards of 0 and 1 is the one used here.
 
-    Checked against the rule in two independent libraries, bandit-kit and statrl; the paper itself
-    was not available.
+    Checked against the rule in two independent libraries, bandit-kit and statrl, but not against
+    the paper itself.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     practice. For Gaussian rewards and c = 0 this is UCB with constant 2.
 
     Checked against two independent programs (SMPyBandits and one in MATLAB), which have the same
-    budget; the paper itself was not available. Lattimore and Szepesvari (2020), chapter 10, use the
+    budget, but not against the paper itself. Lattimore and Szepesvari (2020), chapter 10, use the
     larger log(1 + t log(t)^2).
 
     Parameters

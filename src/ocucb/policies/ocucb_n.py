@@ -24,10 +24,10 @@ def OCUCBn(
 ) -> float:
     """Optimally Confident UCB without a horizon.
 
-    For subgaussian rewards and eta > 1 its regret is of the order of the sum over inferior arms of
-    log(n gap^2 log(n) / k) / gap, k being that problem's effective number of arms; it is optimal up
-    to a factor eta as n grows, and its worst case is within sqrt(log log n) of the best. The paper
-    allows rho in [1/2, 1] in the exponents T^(1 - rho) T_j^rho and calls 1/2 canonical.
+    For subgaussian rewards and eta > 1 its regret is of the order of the sum over suboptimal arms
+    of log(n gap^2 log(n) / k) / gap, k being that problem's effective number of arms; it is optimal
+    up to a factor eta as n grows, and its worst case is within sqrt(log log n) of the best. The
+    paper allows rho in [1/2, 1] in the exponents T^(1 - rho) T_j^rho and calls 1/2 canonical.
 
     Parameters
     ----------

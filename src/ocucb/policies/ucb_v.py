@@ -34,7 +34,7 @@ def UCBV(
     """UCB with the empirical variance of each arm, for rewards within an interval.
 
     The interval has length 2 sigma, as for clicks. Regret is at most 10 * log(n) times the sum over
-    inferior arms of variance / gap + 2 * length, for zeta = 1.2 and c = 1. Nothing is proved for
+    suboptimal arms of variance / gap + 2 * length, for zeta = 1.2 and c = 1. Nothing is proved for
     unbounded rewards, Gaussian ones included.
 
     Parameters

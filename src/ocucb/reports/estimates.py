@@ -41,13 +41,13 @@ class Uncertain:
 
     def __str__(self) -> str:
         """Return the value ± two standard errors, with as many digits as these deserve."""
-        bar = 2.0 * self.error
-        if not (math.isfinite(self.value) and math.isfinite(bar)):
+        half_width = 2.0 * self.error
+        if not (math.isfinite(self.value) and math.isfinite(half_width)):
             return "unknown"
-        if bar == 0.0:
+        if half_width == 0.0:
             return f"{self.value:g}"
-        digits = min(6, max(0, -math.floor(math.log10(bar * 1.0001))))
-        return f"{self.value:,.{digits}f} ± {bar:,.{digits}f}"
+        digits = min(6, max(0, -math.floor(math.log10(half_width * 1.0001))))
+        return f"{self.value:,.{digits}f} ± {half_width:,.{digits}f}"
 
 
 def geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:

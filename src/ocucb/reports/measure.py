@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from .._text import duration
 from .._waiting import Interrupts, interruptible
-from ..progress import duration
 from ..results import PolicyResult
 from ..scheduler import Job, Watch, run_jobs
 from ..specification import Block, Specification

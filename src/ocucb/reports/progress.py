@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..progress import duration, progress_bar
+from .._text import duration
+from ..progress import progress_bar
 from ..scheduler import Job
 from ..specification import Block
 

@@ -20,12 +20,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from .._text import LARGEST_COUNT
 from .._version import __version__
 from . import report
 from .direct import Direct, result_of
 from .gate import COOKIE, Gate, answer_of, log
 from .models import (
-    LARGEST_COUNT,
     BanditName,
     Change,
     Decisions,
@@ -53,15 +53,15 @@ _Key = Annotated[
     ),
 ]
 _After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
-_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="How many at most.")]
+_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="The most to return.")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in (
-        (400, "The request is damaged."),
+        (400, "The request is malformed."),
         (401, "No valid token."),
         (403, "The token may not do this."),
         (404, "There is no such bandit."),
-        (409, "It contradicts the present state."),
+        (409, "It conflicts with the current state."),
         (413, "The body is too large."),
         (415, "The body is not declared as JSON."),
         (422, "A field has a wrong value."),
@@ -164,12 +164,12 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/bandits")
     def list_bandits() -> Response:
-        """Return all bandits with their health."""
+        """List all bandits and their health."""
         return _json({"bandits": read(report.overview, now())})
 
     @app.put("/v1/bandits/{name}", responses={201: {"description": "It was created."}})
     def create_bandit(name: _Name, rules: Rules) -> Response:
-        """Create a bandit; the same again is harmless."""
+        """Create a bandit; repeating the call is harmless."""
         created = service.create(name, rules)
         return _json(read(report.summary, name, now()), 201 if created else 200)
 
@@ -180,7 +180,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.patch("/v1/bandits/{name}")
     async def change_bandit(name: _Name, change: Change) -> Response:
-        """Add or retire arms, extend the horizon, pause or resume; a repeat is harmless."""
+        """Add or retire arms, extend the horizon, pause or resume; repeating it is harmless."""
         await result_of(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, now()))
 
@@ -194,7 +194,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         return _json({"decisions": await result_of(waiting)})
 
     async def reward(name: _Name, items: RewardsRequest) -> Response:
-        """Take what decisions paid; nothing counts twice."""
+        """Record the rewards of decisions; each counts once."""
         statuses = await result_of(service.reward(name, items))
         answers = [
             {"decision": item.decision, "status": status}

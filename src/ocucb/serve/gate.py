@@ -154,7 +154,7 @@ def answer_of(error: Exception) -> Response:
     elif isinstance(error, StoreUnavailable):
         status, sentence = 503, "the store cannot be used now; try again."
     else:
-        status, sentence = 500, "something went wrong here; the log of the server says what."
+        status, sentence = 500, "internal error; see the server's log."
     if status == 503:
         headers["Retry-After"] = "1"
     return JSONResponse({"error": sentence}, status, headers)

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from .._text import LARGEST_COUNT
+
 MOST_ARMS = 1000
 MOST_ITEMS = 1000  # decisions or rewards in one request
 LONGEST_NAME = 200
-LARGEST_COUNT = 2**53
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -57,10 +58,10 @@ class Rules(_Strict):
     ]
     policy: Annotated[
         str,
-        Field(max_length=LONGEST_NAME, description="Who chooses: `moss:constant=4`."),
+        Field(max_length=LONGEST_NAME, description="The policy, such as `moss:constant=4`."),
         AfterValidator(_printable),
     ] = "ocucb"
-    horizon: Annotated[Count, Field(description="Decisions that are planned for.")]
+    horizon: Annotated[Count, Field(description="Number of decisions planned.")]
     bounds: Annotated[
         Annotated[list[Finite], Field(min_length=2, max_length=2)] | None,
         Field(description="The lowest and the highest reward; either this or sigma."),
@@ -68,10 +69,10 @@ class Rules(_Strict):
     sigma: Annotated[
         Finite | None, Field(description="Rewards are sigma-subgaussian; either this or bounds.")
     ] = None
-    minimize: Annotated[bool, Field(description="Rewards are losses.")] = False
+    minimize: Annotated[bool, Field(description="Whether rewards are losses.")] = False
     seed: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
-        Field(description="For everything random; a fresh one if null."),
+        Field(description="Seed of all random choices; a fresh one if null."),
     ] = None
     floor: Annotated[
         float,
@@ -79,7 +80,7 @@ class Rules(_Strict):
             ge=0,
             le=1,
             allow_inf_nan=False,
-            description="The least share of traffic of every arm but the control.",
+            description="Smallest share of traffic for every arm other than the control.",
         ),
     ] = 0.0
     control: Annotated[Text | None, Field(description="An arm with a fixed share of traffic.")] = (
@@ -87,7 +88,7 @@ class Rules(_Strict):
     )
     control_share: Annotated[
         Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None,
-        Field(description="That share; control and control_share belong together."),
+        Field(description="The share of the control; give both or neither."),
     ] = None
     expiry: Annotated[
         Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
@@ -95,7 +96,7 @@ class Rules(_Strict):
     ] = None
     default_reward: Annotated[
         Finite | None,
-        Field(description="What a decision that expires has paid; null: it is cancelled."),
+        Field(description="Reward of a decision that expires; if null, it is cancelled."),
     ] = None
 
     @model_validator(mode="after")
@@ -118,11 +119,11 @@ class DecisionsRequest(_Strict):
     """The body of ``POST /v1/bandits/{name}/decisions``."""
 
     count: Annotated[
-        int, Field(ge=1, le=MOST_ITEMS, description="How many; 1 if there is a unit.")
+        int, Field(ge=1, le=MOST_ITEMS, description="Number of decisions; 1 if there is a unit.")
     ] = 1
     unit: Annotated[
         Text | None,
-        Field(description="Whom the decision is for: gets the same one while it is open."),
+        Field(description="Whom it is for; a unit gets the same decision while it is open."),
     ] = None
 
     @model_validator(mode="after")
@@ -133,10 +134,10 @@ class DecisionsRequest(_Strict):
 
 
 class RewardItem(_Strict):
-    """What a decision paid."""
+    """The reward of a decision."""
 
-    decision: Annotated[str, Field(max_length=64, description="Its id.")]
-    reward: Annotated[Finite, Field(description="What it paid.")]
+    decision: Annotated[str, Field(max_length=64, description="Id of the decision.")]
+    reward: Annotated[Finite, Field(description="The reward.")]
 
 
 RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST_ITEMS)]
@@ -146,13 +147,13 @@ class Change(_Strict):
     """The body of ``PATCH /v1/bandits/{name}``."""
 
     add: Annotated[
-        list[Text], Field(max_length=MOST_ARMS, description="New arms, or retired ones.")
+        list[Text], Field(max_length=MOST_ARMS, description="Arms to add, or to bring back.")
     ] = []
     retire: Annotated[
-        list[Text], Field(max_length=MOST_ARMS, description="Arms that are played no more.")
+        list[Text], Field(max_length=MOST_ARMS, description="Arms to play no longer.")
     ] = []
-    horizon: Annotated[Count | None, Field(description="A longer one.")] = None
-    paused: Annotated[bool | None, Field(description="Make no decisions.")] = None
+    horizon: Annotated[Count | None, Field(description="A longer horizon.")] = None
+    paused: Annotated[bool | None, Field(description="Whether to stop making decisions.")] = None
 
 
 # What is answered
@@ -161,13 +162,13 @@ class Change(_Strict):
 class Decision(BaseModel):
     """A decision."""
 
-    id: Annotated[str, Field(description="What its reward refers to.")]
-    arm: Annotated[str, Field(description="What to play.")]
+    id: Annotated[str, Field(description="The id to send with its reward.")]
+    arm: Annotated[str, Field(description="The arm to play.")]
     propensity: Annotated[
-        float | None, Field(description="The probability of the choice; null if not known.")
+        float | None, Field(description="Probability of this choice; null if unknown.")
     ]
     expires_at: Annotated[
-        float | None, Field(description="When it is closed, in seconds since 1970.")
+        float | None, Field(description="When it expires, in seconds since 1970; null if never.")
     ]
 
 
@@ -180,7 +181,7 @@ class Decisions(BaseModel):
 class RewardAnswer(BaseModel):
     """What became of a reward."""
 
-    decision: Annotated[str, Field(description="Its id.")]
+    decision: Annotated[str, Field(description="Id of the decision.")]
     status: Annotated[
         Literal["accepted", "duplicate", "conflict", "expired", "unknown"],
         Field(description="What became of the reward."),
@@ -194,7 +195,7 @@ class RewardAnswers(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """One sentence."""
+    """An error, explained in one sentence."""
 
     error: str
 

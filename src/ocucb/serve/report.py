@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from .._text import duration
 from . import storage as tables
 from .models import Rules
 from .service import decision_id, load, no_such_bandit
@@ -24,12 +25,6 @@ def _row(connection: sa.Connection, name: str) -> Any:
     if row is None:
         raise no_such_bandit(name)
     return row
-
-
-def version(connection: sa.Connection, name: str) -> int:
-    """Return the number of the last entry in a bandit's log."""
-    number: int = _row(connection, name)["version"]
-    return number
 
 
 def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
@@ -131,7 +126,7 @@ def health(
     if totals["rewards"] and totals["open"] >= 20:
         usual = (last - row["created_at"]) / max(1, totals["rewards"])
         if row["at"] - last > max(60e6, 100 * usual):
-            notes.append(f"No reward has come for {_duration((now - last) / 1e6)}.")
+            notes.append(f"No reward has arrived for {duration((now - last) / 1e6)}.")
     if (sentence := _uneven_rewards(rules, arms)) is not None:
         notes.append(sentence)
     for arm in arms:
@@ -141,10 +136,10 @@ def health(
             if n * p * (1 - p) >= 10 and erfc(abs(z) / sqrt(2.0)) < _RARE:
                 notes.append(
                     f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
-                    f"decisions, and should have {p:.1%}."
+                    f"decisions, but should have {p:.1%}."
                 )
     if round_ > horizon:
-        notes.append(f"It plays beyond its horizon, {horizon:,}; extend it with PATCH.")
+        notes.append(f"The bandit is beyond its horizon, {horizon:,}; extend it with PATCH.")
     return notes
 
 
@@ -177,13 +172,6 @@ def _uneven_rewards(rules: Rules, arms: list[dict[str, Any]]) -> str | None:
         f"Sample-ratio mismatch: rewards are lost more often for some arms, for {name!r} in "
         f"{lost[worst] / closed[worst]:.0%} of its decisions and in {share:.0%} overall."
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} seconds"
 
 
 def overview(connection: sa.Connection, now: int) -> list[dict[str, Any]]:

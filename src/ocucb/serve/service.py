@@ -1,4 +1,4 @@
-"""The rules of the service: ids, safe repeats, expiry, one writer a bandit. No HTTP here.
+"""The rules of the service: ids, safe repeats, expiry, one writer per bandit. No HTTP here.
 
 Requests that wait for the same bandit share a transaction (group commit): lock the bandit's row,
 reload it if another process has moved it, close decisions that expired, carry out the requests one

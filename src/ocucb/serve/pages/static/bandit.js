@@ -28,7 +28,7 @@ function showState(bandit) {
     ...Object.entries(bandit.totals).map(([key, value]) =>
       element("div", {}, element("dt", {}, key), element("dd", { id: `total-${key}` }, whole(value)))));
   document.getElementById("next").textContent =
-    bandit.paused ? "Nothing: it is paused." : bandit.next.why;
+    bandit.paused ? "Nothing: the bandit is paused." : bandit.next.why;
   document.getElementById("interval").textContent = `${100 * bandit.level}% interval`;
   document.getElementById("gain").textContent = bandit.minimize ? "Cumulative loss" : "Cumulative reward";
 }

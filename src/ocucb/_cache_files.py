@@ -32,7 +32,7 @@ _USED = "last-used"  # a file in each folder, touched when the folder is used
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
-def read_kept(path: Path, name: str) -> bytes | None:
+def read_cache_file(path: Path, name: str) -> bytes | None:
     """Return the content called `name` from `path`; None if it is missing or damaged."""
     try:
         data = path.read_bytes()
@@ -42,7 +42,7 @@ def read_kept(path: Path, name: str) -> bytes | None:
     return content if data[:_DIGEST_SIZE] == _digest(name, content) else None
 
 
-def write_kept(path: Path, name: str, content: bytes) -> None:
+def write_cache_file(path: Path, name: str, content: bytes) -> None:
     """Keep content for the next process; do nothing if that is impossible."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from platformdirs import user_cache_path
 
-from .._kept import read_kept, surroundings, version_folder, write_kept
+from .._cache_files import read_cache_file, surroundings, version_folder, write_cache_file
 from .._types import Floats
 
 _memory: dict[str, Floats] = {}
@@ -34,10 +34,10 @@ def table(name: str, build: Callable[[], Floats]) -> Floats:
     with _lock:  # threads that want the same table wait for the one that builds it
         if name not in _memory:
             path = folder() / f"{name}.table"
-            content = read_kept(path, name)
+            content = read_cache_file(path, name)
             if content is None:
                 _memory[name] = build()
-                write_kept(path, name, _memory[name].astype("<f8").tobytes())
+                write_cache_file(path, name, _memory[name].astype("<f8").tobytes())
             else:
                 _memory[name] = np.frombuffer(content, dtype="<f8").astype(np.float64)
         return _memory[name]
