@@ -32,6 +32,7 @@ from .summary import Summary, summarize
 from .tree import Records
 
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
+_MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
 
 
 class Bandit:
@@ -127,12 +128,13 @@ class Bandit:
         horizon = to_count(horizon, "horizon")
         self._bounds, self._sigma = _scale(bounds, sigma)
         self._minimize, self._strict = bool(minimize), bool(strict)
-        farthest = min(_LARGEST_REWARD, self.sigma * 2.0**53 / horizon)
+        rounds = min(horizon, _MOST_ROUNDS)
+        farthest = min(_LARGEST_REWARD, self.sigma * 2.0**53 / rounds)
         self._low, self._high = self.bounds or (-farthest, farthest)
         if max(-self._low, self._high) > farthest:
             raise ValueError(
                 f"rounding swamps rewards between {self._low!r} and {self._high!r} in sums of "
-                f"{horizon:,}; subtract a constant from bounds and rewards."
+                f"{rounds:,}; subtract a constant from bounds and rewards."
             )
         unit = self.bounds == (0.0, 1.0)
         self._form = self.policy.on(unit)
