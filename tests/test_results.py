@@ -86,6 +86,18 @@ def test_an_error_that_is_unknown_is_not_0():
     assert all(math.isnan(one.stderr) for one in (lost.weight, lost.failure, lost.deviation))
 
 
+@pytest.mark.parametrize("sampling", ["plain", "tilted"])
+def test_levels_of_quantiles_lie_between_0_and_1(sampling):
+    one = ocucb.simulate("ucb", ocucb.gap(), 100, 100, rng=1, sampling=sampling)[0]
+    for wrong in (1.5, -3.0, math.nan):
+        for level in (wrong, [0.5, wrong]):
+            with pytest.raises(ValueError, match="between 0 and 1") as caught:
+                one.quantile(level)
+            expected = f"quantile levels must lie between 0 and 1, got {wrong:g}."
+            assert str(caught.value) == expected
+    assert one.quantile([0, 1]).tolist() == [one.quantile(0), one.quantile(1.0)]
+
+
 def test_the_sample_is_bounded():
     regret = np.arange(50_000.0)[:, None]
     pulls = np.zeros((50_000, 1), dtype=np.int64)

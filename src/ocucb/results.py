@@ -401,6 +401,9 @@ class PolicyResult:
         >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
         True
         """
+        levels = np.asarray(level, dtype=np.float64)
+        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))]:
+            raise ValueError(f"quantile levels must lie between 0 and 1, got {wrong:g}.")
         if self.sampling == "plain":
             return np.quantile(self.sample, level)
         order = np.argsort(self.sample, kind="stable")
