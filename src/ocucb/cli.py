@@ -108,6 +108,8 @@ def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
             warnings.showwarning = note
             try:
                 command(*args, **kwargs)
+            except typer.Exit:  # a RuntimeError, but no error
+                raise
             except (ValueError, TypeError) as error:
                 raise _fail(error) from None
             except KeyboardInterrupt:
