@@ -156,6 +156,47 @@ def test_outputs_are_tried_before_anything_is_played(command, place, here, monke
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("command", "place", "words"),
+    [
+        ([*CHEAP, "--store", "r.db", "--csv"], "r.db", "store itself"),
+        ([*CHEAP, "--store", "r.db", "--save"], "./r.db", "store itself"),
+        ([*CHEAP, "--store", "link.png", "--plot"], "link.png", "store itself"),
+        ([*CHEAP, "--store", "r.db", "--plot-tail"], "link.png", "store itself"),
+        ([*CHEAP, "--store", "new.db", "--csv"], "./new.db", "store itself"),
+        (["results", "r.db", "--csv"], "r.db", "store itself"),
+        (["results", "r.db", "--plot"], "link.png", "store itself"),
+        ([*CHEAP, "--csv", "a.csv", "--save"], "./a.csv", "two outputs"),
+        ([*CHEAP, "--plot", "a.png", "--plot-tail"], "a.png", "two outputs"),
+        (["results", "r.db", "--plot", "a.png", "--plot-tail"], "a.png", "two outputs"),
+        (["reproduce", "psi", "--runs", "2", "--out", "."], "index.html", "store itself"),
+        (["league", "two", "--runs", "2", "--out", "."], "index.html", "store itself"),
+    ],
+)
+def test_no_output_replaces_the_store_or_another_output(
+    command, place, words, here, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    assert here(*CHEAP, "--store", "results.db")[0] == 0
+    for name in ("r.db", "link.png", "index.html"):
+        (tmp_path / name).symlink_to("results.db")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in ("prepare", "play"):
+        monkeypatch.setattr(Specification, name, lambda *_: pytest.fail("it was played"))
+    folder = command[0] in ("reproduce", "league")
+    status, out, err = here(*command, *([] if folder else [place]))
+    assert (status, out) == (2, "")
+    assert re.fullmatch(rf"Error: {Path(place)} is [^\n]*{words}; [^\n]+\.\n", err), err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_special_file_may_be_named_for_two_outputs():
+    done = run(*CHEAP, "--csv", "/dev/stdout", "--save", "/dev/stdout")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mean_regret" in done.stdout
+    assert '"policies"' in done.stdout
+
+
 def test_a_folder_that_is_read_only_is_found_out_before_anything_is_played(tmp_path):
     (tmp_path / "old.csv").write_text("old")
     script = f"""

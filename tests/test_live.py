@@ -684,6 +684,19 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
+@pytest.mark.parametrize("arm", [True, False, np.True_], ids=repr)
+def test_a_truth_value_is_no_arm(arm):
+    bandit = Bandit([0, 1, 2], "ocucb", 100, sigma=1)
+    before = bandit.to_dict()
+    told = [lambda: bandit.tell(arm, 0.5), lambda: bandit.tell([2, arm], [0.5, 0.5])]
+    for wrong in (*told, lambda: bandit.play(arm), lambda: bandit.cancel(arm)):
+        with pytest.raises(ValueError, match=rf"^unknown arm {arm!r}; this bandit has 0, 1, 2\.$"):
+            wrong()
+    assert bandit.to_dict() == before
+    bandit.tell(np.int64(1), 0.5)
+    assert bandit.to_dict()["pulls"] == [0, 1, 0]
+
+
 # Threads
 
 

@@ -349,3 +349,13 @@ def test_names_round_trip():
         assert policy.family is FAMILIES[text.partition(":")[0]]
     assert make("ocucb:alpha=2.5").label == "OCUCB(alpha=2.5)"
     assert make("ocucb").label == "OCUCB"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(3.0000001, "3.0000001"), (1e6, "1e+06"), (1234567.0, "1234567"), (2.5, "2.5")],
+)
+def test_labels_tell_parameters_apart(value, written):
+    policy = ocucb.OCUCB(psi=value)
+    assert policy.label == f"OCUCB(psi={written})"
+    assert repr(policy) == f"OCUCB(alpha=3, psi={written})"

@@ -10,6 +10,8 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -47,6 +49,53 @@ def test_merging_blocks_equals_one_block():
     assert parts.squares == pytest.approx(whole.squares, rel=1e-9)
     assert parts.pulls == pytest.approx(whole.pulls, rel=1e-12)
     assert (parts.sample == regret[:, -1]).all()
+
+
+@pytest.mark.parametrize("exponent", [-340, -280, -208, -100, 100, 192, 300, 330])
+def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
+    """Fourth powers neither overflow nor vanish, whichever blocks lie beyond the bounds."""
+    rng = np.random.default_rng(1)
+    regret = rng.exponential(2.0**7, (600, 2))  # at 2^-208 and 2^192, blocks differ in their unit
+    weights = rng.uniform(0.2, 1.8, 600)
+    pulls = rng.integers(0, 9, (600, 2))
+
+    def merged(scale: float) -> Moments:
+        parts = [
+            Moments.of(
+                Outcome(scale * regret[cut], pulls[cut], np.zeros((len(regret[cut]), 0))),
+                weights[cut],
+                scale * np.arange(2.0),
+            )
+            for cut in (slice(0, 3), slice(3, 5), slice(5, 40), slice(40, 600))
+        ]
+        return reduce(Moments.merged, parts)
+
+    scale = 2.0**exponent
+    with np.errstate(all="raise", under="ignore"):
+        usual, extreme = merged(1.0), merged(scale)
+    assert usual.deviation.stderr > 0.0
+    assert [x / scale for x in extreme.deviation] == pytest.approx(usual.deviation, rel=1e-9)
+    assert extreme.failure == pytest.approx(usual.failure, rel=1e-9)
+    assert extreme.weight == pytest.approx(usual.weight, rel=1e-9)
+    assert extreme.kurtosis == pytest.approx(usual.kurtosis, rel=1e-9)
+
+
+def test_an_error_that_is_unknown_is_not_0():
+    known = moments(np.arange(40.0)[:, None], np.ones((40, 2), dtype=np.int64))
+    lost = replace(known, power_products=np.full((4, 4), math.nan))
+    assert all(math.isnan(one.stderr) for one in (lost.weight, lost.failure, lost.deviation))
+
+
+@pytest.mark.parametrize("sampling", ["plain", "tilted"])
+def test_levels_of_quantiles_lie_between_0_and_1(sampling):
+    one = ocucb.simulate("ucb", ocucb.gap(), 100, 100, rng=1, sampling=sampling)[0]
+    for wrong in (1.5, -3.0, math.nan):
+        for level in (wrong, [0.5, wrong]):
+            with pytest.raises(ValueError, match="between 0 and 1") as caught:
+                one.quantile(level)
+            expected = f"quantile levels must lie between 0 and 1, got {wrong:g}."
+            assert str(caught.value) == expected
+    assert one.quantile([0, 1]).tolist() == [one.quantile(0), one.quantile(1.0)]
 
 
 def test_the_sample_is_bounded():

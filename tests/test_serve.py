@@ -390,6 +390,7 @@ def test_check_finds_whatever_is_wrong(damage, sentence, tmp_path):
     done = invoke("serve", "check", "x", "--store", path)
     assert done.exit_code == 1
     assert sentence in done.stdout
+    assert done.stderr == ""
 
 
 def test_the_database_itself_refuses_a_second_outcome(opened):

@@ -20,6 +20,7 @@ from ocucb.engine import base
 from ocucb.policies import FAMILIES
 from ocucb.policies._base import above
 from ocucb.policies._declarations import false_declaration, has_infinite_bonus
+from ocucb.random import uniform
 from ocucb.specification import Specification
 
 PROBLEM = ocucb.gap(3, 0.5)
@@ -235,6 +236,48 @@ def test_the_value_of_a_module_that_changes():
     settings.C = 0.1
     with pytest.raises(ValueError, match="has changed"):
         play(mine)
+
+
+def test_a_helper_that_is_not_compiled_has_a_remedy():
+    space = {"sqrt": sqrt}
+    exec("def helper(pulls):\n    return 2.0 / sqrt(pulls)", space)
+    mine = formula("return helper(pulls)", space=space)
+    words = r"by numba: helper is a plain Python function; decorate it with @numba\.njit\.$"
+    with pytest.raises(TypeError, match=words):
+        play(mine)
+    with pytest.raises(TypeError, match=words):
+        ocucb.Bandit("ab", mine, 100, sigma=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ucb", "inf"),
+        ("ocucb", "-inf"),
+        ("thompson", "inf - inf"),
+        ("imed", "inf"),
+        ("uniform", "1e308"),
+    ],
+)
+def test_rewards_that_are_not_finite_are_not_the_fault_of_the_policy(text, value):
+    space = {"inf": inf, "uniform": uniform}
+    exec(
+        f"def noisy(mean, scale, stream):\n    return {value} if uniform(stream) < scale else mean",
+        space,
+    )
+    words = r"^the rewards that noisy gave in run \d+, or their sum, are not finite\.$"
+    with pytest.raises(ValueError, match=words):
+        play(text, ocucb.custom_rewards(space["noisy"], [0, -0.3], 1.0, scales=0.2))
+
+
+def test_a_formula_that_fails_is_blamed_on_custom_rewards_too():
+    def fine(mean, scale, stream):
+        return mean + scale * uniform(stream)
+
+    problem = ocucb.custom_rewards(fine, [0, -0.3], 1.0)
+    mine = formula("return inf - inf * t", check=False)
+    with pytest.raises(ValueError, match=r"^mine could not choose an arm in run 0: its formula"):
+        play(mine, problem)
 
 
 @pytest.mark.parametrize("call", ["package.inner.helper", "bunch[0]", "ufunc"])

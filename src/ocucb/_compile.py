@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from ._code_cache import CodeCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+_PLAIN_HELPER = re.compile(r"Untyped global name '(\w+)': .*<class 'function'>")
 
 # nogil: threads play blocks of runs in parallel. The numpy error model drops Python's check for
 # division by zero from inner loops; the formulas never divide by zero. Nothing is called from C.
@@ -158,6 +160,9 @@ def translate_numba_errors(what: str) -> Iterator[None]:
         else:
             told = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = next((line for line in told if not line.startswith("Failed in")), "")
+            helper = _PLAIN_HELPER.match(why)
+            if helper:
+                why = f"{helper[1]} is a plain Python function; decorate it with @numba.njit."
         raise TypeError(f"{what} cannot be compiled by numba: {why}") from error
 
 

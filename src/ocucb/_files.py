@@ -55,14 +55,20 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> I
             os.close(lock)
 
 
-def check_writable(*paths: str | os.PathLike[str] | None) -> None:
+def check_writable(
+    *paths: str | os.PathLike[str] | None, store: str | os.PathLike[str] | None = None
+) -> None:
     """Raise, before any work is done, if a file could not be written after it.
+
+    Nor may one file be written twice, or in place of `store`.
 
     Raises
     ------
     ValueError
         One sentence naming the file and the reason.
     """
+    kept = None if store is None else _place(store)
+    taken = set()
     for path in paths:
         if path is None:
             continue
@@ -74,6 +80,25 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
                 draft.unlink()
         except OSError as error:
             raise ValueError(unwritable(path, error)) from None
+        if target is None:
+            continue  # a pipe or /dev/stdout takes any number of texts
+        place = _place(target)
+        if place == kept:
+            raise ValueError(f"{os.fspath(path)} is the store itself; choose another name.")
+        if place in taken:
+            raise ValueError(
+                f"{os.fspath(path)} is named for two outputs; give each a file of its own."
+            )
+        taken.add(place)
+
+
+def _place(path: str | os.PathLike[str]) -> object:
+    """Return what two names share if they are names of the same file."""
+    try:
+        found = os.stat(path)
+    except OSError:  # it will be created
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def make_folder(path: Path) -> None:

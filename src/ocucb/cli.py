@@ -108,6 +108,8 @@ def _report_errors(command: Callable[..., None]) -> Callable[..., None]:
             warnings.showwarning = note
             try:
                 command(*args, **kwargs)
+            except typer.Exit:  # a RuntimeError, but no error
+                raise
             except (ValueError, TypeError) as error:
                 raise _fail(error) from None
             except KeyboardInterrupt:
@@ -152,15 +154,20 @@ def _standard_output() -> Iterator[None]:
         sys.exit(1)
 
 
-def _check_outputs(*files: Path | None, pictures: Iterable[Path | None] = ()) -> None:
-    """Raise, before anything is computed, if a file could not be written afterwards."""
+def _check_outputs(
+    *files: Path | None, pictures: Iterable[Path | None] = (), store: Path | None = None
+) -> None:
+    """Raise, before anything is computed, if a file could not be written afterwards.
+
+    Or if it would replace the store or another file of the same command.
+    """
     drawn = [one for one in pictures if one is not None]
     if drawn:
         from .figures import check_ending
 
         for picture in drawn:
             check_ending(picture)
-    check_writable(*files, *drawn)
+    check_writable(*files, *drawn, store=store)
 
 
 def _deliver(
@@ -354,7 +361,7 @@ def simulate(
         rounds = arms.paper_horizon
     if rounds is None:
         raise ValueError("--horizon is missing; set the number of rounds, for example 1e4.")
-    _check_outputs(csv, save, pictures=(plot, plot_tail))
+    _check_outputs(csv, save, pictures=(plot, plot_tail), store=store)
 
     from .simulation import SimulationInterrupted
     from .simulation import simulate as run
@@ -457,7 +464,7 @@ def results(
     from .store import Store, listing, to_csv
 
     number = None if seed is None else to_count(seed, "--seed", least=0)
-    _check_outputs(csv, pictures=(plot, plot_tail))
+    _check_outputs(csv, pictures=(plot, plot_tail), store=path)
     with Store(path, read_only=True) as store:
         found = [
             one

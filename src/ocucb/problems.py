@@ -236,7 +236,7 @@ def custom_rewards(
     Parameters
     ----------
     sample : callable
-        ``sample(mean, scale, stream)`` returns one reward whose expectation is `mean`. It is
+        ``sample(mean, scale, stream)`` returns one finite reward with expectation `mean`. It is
         compiled by numba; randomness comes from `ocucb.random`.
     means : list of float
         Expected rewards.

@@ -106,8 +106,8 @@ class Moments:
     centre : float
         A number close to the mean final regret.
     powers : ndarray
-        The means of w, w d, w d^2 and w f, where d is the final regret minus `centre`, and f is 1
-        if the run failed.
+        The means of w, w d, w d^2 and w f, where d is the final regret minus `centre`, in units of
+        `unit`, and f is 1 if the run failed.
     power_products : ndarray
         Their summed products of deviations, 4 by 4.
     histogram : ndarray
@@ -147,7 +147,7 @@ class Moments:
         mean = weighted.mean(axis=0)
         off = weighted - mean
         centre = float(final.mean())
-        d = final - centre
+        d = (final - centre) / _unit(centre)
         # A run fails if the best arms get less than half of its rounds.
         failed = 2 * outcome.pulls[:, gaps == 0.0].sum(axis=1) < outcome.pulls.sum(axis=1)
         powers = weights * np.stack([np.ones(d.size), d, d**2, failed])
@@ -170,6 +170,11 @@ class Moments:
             final[:size].copy(),
             weights[:size].copy(),
         )
+
+    @property
+    def unit(self) -> float:
+        """What `powers` are measured in: 1, unless fourth powers could overflow or vanish."""
+        return _unit(self.centre)
 
     @property
     def regret(self) -> Floats:
@@ -207,7 +212,8 @@ class Moments:
     def failure(self) -> Estimate:
         """The probability of a failure."""
         values, products = self._powers()
-        return Estimate(min(1.0, max(0.0, float(values[3]))), self._error(float(products[3, 3])))
+        share = min(_not_negative(float(values[3])), 1.0)
+        return Estimate(share, self._error(float(products[3, 3])))
 
     @property
     def deviation(self) -> Estimate:
@@ -220,7 +226,8 @@ class Moments:
         slope = np.array([-2.0 * values[1], 1.0])
         square = float((slope[:, None] * slope * products[1:3, 1:3]).sum())
         deviation = math.sqrt(variance)
-        return Estimate(deviation, self._error(square) / (2.0 * deviation))
+        error = self._error(square) / (2.0 * deviation)
+        return Estimate(deviation * self.unit, error * self.unit)
 
     def _powers(self) -> tuple[Floats, Floats]:
         """Return `powers` and `power_products` after the correction for the mean weight."""
@@ -232,14 +239,14 @@ class Moments:
     def _error(self, squares: float) -> float:
         if self.runs == 1:
             return math.nan
-        return math.sqrt(max(0.0, squares) / (self.runs - 1) / self.runs)
+        return math.sqrt(_not_negative(squares) / (self.runs - 1) / self.runs)
 
     @property
     def kurtosis(self) -> float:
         """Fourth central moment over the squared variance of what is averaged, from `sample`."""
         slope = float(self._slope(self.products)[-1])
         values = self.weights * self.sample - slope * (self.weights - 1.0)
-        squares = (values - values.mean()) ** 2
+        squares = ((values - values.mean()) / self.unit) ** 2
         variance = float(squares.mean())
         # at least 1 by Jensen's inequality, despite rounding
         return max(1.0, float((squares**2).mean()) / variance**2) if variance > 0.0 else 1.0
@@ -268,13 +275,25 @@ class Moments:
         )
 
     def _centred_at(self, centre: float) -> tuple[Floats, Floats]:
-        """Return `powers` and `power_products` as they are with another centre."""
-        move = self.centre - centre
-        turn = np.eye(4)
-        turn[1, 0], turn[2, 0], turn[2, 1] = move, move**2, 2.0 * move
+        """Return `powers` and `power_products` as they are with another centre, and its unit."""
+        unit = _unit(centre)
+        move, ratio = (self.centre - centre) / unit, self.unit / unit
+        turn = np.diag([1.0, ratio, ratio**2, 1.0])
+        turn[1, 0], turn[2, 0], turn[2, 1] = move, move**2, 2.0 * move * ratio
         powers = (turn * self.powers).sum(axis=1)
         half = (turn[:, :, None] * self.power_products).sum(axis=1)
         return powers, (half[:, None, :] * turn).sum(axis=2)
+
+
+def _unit(centre: float) -> float:
+    """Return 1, or the power of two near a number whose fourth power is out of range."""
+    exponent = math.frexp(centre)[1]
+    return 1.0 if abs(exponent) <= 200 else math.ldexp(1.0, exponent)
+
+
+def _not_negative(value: float) -> float:
+    """Raise what rounding made negative to 0; nan stays nan, which `max` might turn into 0."""
+    return 0.0 if value <= 0.0 else value
 
 
 def bin_edges(worst: float) -> Floats:
@@ -382,6 +401,9 @@ class PolicyResult:
         >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
         True
         """
+        levels = np.asarray(level, dtype=np.float64)
+        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))]:
+            raise ValueError(f"quantile levels must lie between 0 and 1, got {wrong:g}.")
         if self.sampling == "plain":
             return np.quantile(self.sample, level)
         order = np.argsort(self.sample, kind="stable")

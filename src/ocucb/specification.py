@@ -191,16 +191,22 @@ class Specification:
             ) from error
         if stop[0]:
             raise Stopped
-        failed = np.isnan(outcome.regret).any(axis=1)
+        failed = ~np.isfinite(outcome.regret).all(axis=1)
         if failed.any():
+            rewards, run = self.problem.rewards, int(failed.argmax())
+            if not is_ours(rewards.sample) and np.isinf(outcome.regret[run]).any():
+                raise ValueError(
+                    f"the rewards that {rewards.name} gave in run {first + run}, or their sum, are "
+                    "not finite."
+                )
             reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
             if self.policy.family.reading != "plain":
                 reason = f"a negative budget, or {reason}"
             raise ValueError(
-                f"{self.policy.label} could not choose an arm in run {first + int(failed.argmax())}"
-                f": its formula gave {reason}."
+                f"{self.policy.label} could not choose an arm in run {first + run}: its formula "
+                f"gave {reason}."
             )
         return outcome
 

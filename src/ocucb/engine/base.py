@@ -256,9 +256,17 @@ def mark_failed(outcome: Outcome, run: int) -> None:
 
 @kernel_part
 def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
-    """Write the final pulls of a run, and the noise at marks that were not met."""
+    """Write the final pulls of a run, and the noise at marks that were not met.
+
+    The regret becomes infinite where rewards were not finite.
+    """
+    finite = True
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
+        finite = finite and abs(stats.sums[i]) < np.inf
+    if not finite:
+        for c in range(outcome.regret.shape[1]):
+            outcome.regret[run, c] = np.inf
     for i in range(outcome.noise.shape[1]):
         if stats.pulls[game.tilted] < game.mixture[MARKS, i]:
             T = stats.pulls[game.tilted]

@@ -136,9 +136,10 @@ def play_league(
     make_folder(folder)
     figures = [*(["ratios"] if contests else []), *questions]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
-    check_writable(*(folder / name for name in (*drawn, *_DATA, "index.html")))
+    runs_kept = folder / "results.db"
+    check_writable(*(folder / name for name in (*drawn, *_DATA, "index.html")), store=runs_kept)
     began = time.monotonic()
-    with Store(folder / "results.db") as store, Display(progress) as display:
+    with Store(runs_kept) as store, Display(progress) as display:
         display.say("preparing")
         made = _tasks(contests, questions, entrants, seed, precision, runs)
         tasks = [one for one in made if isinstance(one, Task)]

@@ -10,6 +10,7 @@ import numpy as np
 
 Arm = str | int
 NAMES = (str, int, np.integer)  # types of a single arm
+_TRUTHS = (bool, np.bool_)  # equal to 0 and 1, but no names
 
 
 class Positions:
@@ -37,6 +38,8 @@ class Positions:
 
     def find(self, name: Any) -> int:
         """Return the position of a name, or -1."""
+        if isinstance(name, _TRUTHS):
+            return -1
         slots, names, mask = self._slots, self._names, self._mask
         slot = hash((name,)) & mask
         while (i := slots[slot]) >= 0 and names[i] != name:

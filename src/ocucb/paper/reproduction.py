@@ -118,9 +118,10 @@ def reproduce(
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
     others = ("again.csv", "claims.csv", "index.html")
-    check_writable(*(folder / name for name in (*data, *drawn, *others)))
+    runs_kept = folder / "results.db"
+    check_writable(*(folder / name for name in (*data, *drawn, *others)), store=runs_kept)
     began = time.monotonic()
-    with Store(folder / "results.db") as store, Display(progress) as display:
+    with Store(runs_kept) as store, Display(progress) as display:
 
         def measured(tasks: list[Task]) -> list[Point]:
             with Interrupts() as interrupts:

@@ -313,8 +313,14 @@ def family_named(name: str) -> PolicyFamily:
 
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:
     """Return the Python expression that makes a policy."""
-    inside = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
+    inside = ", ".join(f"{name}={_written(value)}" for name, value in parameters.items())
     return f"{family.source.__name__}({inside})"
+
+
+def _written(value: float) -> str:
+    """Write a parameter with six digits, or with as many as tell it from all others."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value).removesuffix(".0")
 
 
 def _facts(family: PolicyFamily) -> dict[str, Any]:
@@ -375,7 +381,7 @@ class Policy:
     def label(self) -> str:
         """The policy as in a figure's legend: only parameters that differ from their defaults."""
         unusual = [
-            f"{name}={value:g}"
+            f"{name}={_written(value)}"
             for name, value in self.parameters.items()
             if value != self.family.defaults[name]
         ]
