@@ -37,13 +37,13 @@ lint: $(READY)
 	$(BIN)/mypy
 
 quick: lint
-	$(BIN)/pytest --quick -n 2 --dist worksteal $(QUICK)
+	$(BIN)/pytest --quick -n auto --dist worksteal $(QUICK)
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile
 
 test-lowest: .venv-lowest/.ready
-	$(LOWEST)/pytest -n 2 --dist loadfile
+	$(LOWEST)/pytest -n auto --dist loadfile
 
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from ocucb._compile import cores
 from ocucb.policies import FAMILIES
 from ocucb.specification import Specification
 
@@ -38,6 +39,11 @@ class FilesThenTests(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return nodeid if file.endswith(ONE_BY_ONE) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    return cores() + 1  # some tests wait for a browser, a server or children
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -474,7 +474,7 @@ runpy.run_module("ocucb", run_name="__main__")
 
 def test_progress_only_on_a_terminal():
     call = (
-        "simulate -p thompson --problem uniform:K=50 -n 1e4 -r 3000 --engine step --seed 1".split()
+        "simulate -p thompson --problem uniform:K=50 -n 1e4 -r 1200 --engine step --seed 1".split()
     )
     primary, secondary = pty.openpty()
     process = subprocess.Popen(

@@ -142,16 +142,29 @@ def play_live(bandit):
         ("return log(0.5 - pulls)", "nan", CONSTANT),  # Python refuses to compute it
     ],
 )
-@pytest.mark.parametrize("problem", [PROBLEM, CLICKS], ids=["gaussian", "clicks"])
-def test_a_budget_is_at_least_0_on_any_rewards(body, given, facts, problem):
-    """So says the grid and, where it is not asked, what happens; nothing is played as 0."""
+def test_a_budget_that_may_be_negative_is_refused(body, given, facts):
     words = f"must be a budget of at least 0 everywhere, but its formula gives {given} in round"
-    scale = {"bounds": (0, 1)} if problem is CLICKS else {"sigma": 1}
     checked = formula(body, ocucb.kl_policy, **facts)
-    with pytest.raises(ValueError, match=words):
-        ocucb.simulate(checked, problem, 100, 5, rng=1)
-    with pytest.raises(ValueError, match=words):
-        ocucb.Bandit("abc", checked, 100, **scale)
+    for problem in (PROBLEM, CLICKS):
+        with pytest.raises(ValueError, match=words):
+            ocucb.simulate(checked, problem, 100, 5, rng=1)
+    for scale in ({"bounds": (0, 1)}, {"sigma": 1}):
+        with pytest.raises(ValueError, match=words):
+            ocucb.Bandit("abc", checked, 100, **scale)
+
+
+@pytest.mark.parametrize(
+    ("problem", "body", "facts"),
+    [
+        (PROBLEM, "return log(horizon / (9.0 * pulls * arms))", CONCAVE),
+        (CLICKS, "return log(horizon / (9.0 * pulls * arms))", CONCAVE),
+        (CLICKS, "return log(0.5 - pulls)", {}),
+    ],
+    ids=["gaussian", "clicks", "clicks, nan"],
+)
+def test_a_budget_that_is_negative_in_play_is_an_error(problem, body, facts):
+    """Where the grid is not asked; nothing is played as 0."""
+    scale = {"bounds": (0, 1)} if problem is CLICKS else {"sigma": 1}
     trusted = formula(body, ocucb.kl_policy, **facts, check=False)
     for engine in ("step", "skip") if facts else ("step",):
         with pytest.raises(ValueError, match="its formula gave a negative budget, or a value that"):
