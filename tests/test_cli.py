@@ -59,13 +59,13 @@ def test_json_is_one_array_and_nothing_else():
     assert "Note: OCUCB with alpha = 1" in done.stderr
 
 
-def test_problems_rewards_and_files(tmp_path):
+def test_problems_rewards_and_files(here, tmp_path):
     call = ["simulate", "-p", "ucb", "-r", "20", "--seed", "3", "--json"]
 
     def means(*more: str) -> dict:
-        done = run(*call, *more)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)[0]
+        status, out, err = here(*call, *more)
+        assert status == 0, err
+        return json.loads(out)[0]
 
     assert len(means("--problem", "uniform:K=7", "-n", "99")["mean_pulls"]) == 7
     assert means("--problem", "moss-failure:K=6")["horizon"] == 216
@@ -355,14 +355,15 @@ def _modules_after_help() -> set[str]:
     return set(done.stderr.split())
 
 
-def test_examples_in_the_help_work(tmp_path):
+def test_examples_in_the_help_work(here, tmp_path, monkeypatch):
     """Every example of `ocucb simulate --help`, pasted as it stands (with fewer runs)."""
+    monkeypatch.chdir(tmp_path)
     text = run("simulate", "--help", env={**os.environ, "COLUMNS": "200"}).stdout
     examples = re.findall(r"ocucb (simulate -.*?)\s*$", text, re.MULTILINE)
     assert len(examples) >= 3
     for example in examples:
-        done = run(*example.split(), "--runs", "20", cwd=tmp_path)
-        assert done.returncode == 0, (example, done.stderr)
+        status, _, err = here(*example.split(), "--runs", "20")
+        assert status == 0, (example, err)
     assert (tmp_path / "regret.png").exists()
 
 

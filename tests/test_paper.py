@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ocucb
-from helpers import REFERENCE, killed_after, read_on_desk_and_phone, run
+from helpers import REFERENCE, invoke, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import DEPENDS, FALSE, HALF, MISSING, OPEN, TRUE
@@ -723,8 +723,8 @@ def test_command_line(tmp_path):
         (["--scale", "0"], "scale must be greater than 0"),
         (["--runs", "0"], "runs must be at least 1"),
     ):
-        failed = run("reproduce", *words, "--out", str(tmp_path / "b"))
-        assert failed.returncode == 2
+        failed = invoke("reproduce", *words, "--out", tmp_path / "b")
+        assert failed.exit_code == 2
         assert sentence in failed.stderr
         assert not (tmp_path / "b").exists()
 
