@@ -30,7 +30,7 @@ def result() -> ocucb.SimulationResult:
 def moments(regret: np.ndarray, pulls: np.ndarray) -> Moments:
     """Reduce plain runs."""
     runs = len(regret)
-    outcome = Outcome(regret, pulls, np.zeros((runs, 0)))
+    outcome = Outcome(regret, pulls, np.zeros((runs, 0)), np.zeros((runs, 2)))
     return Moments.of(outcome, np.ones(runs), np.arange(float(pulls.shape[1])))
 
 
@@ -58,11 +58,13 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
     regret = rng.exponential(2.0**7, (600, 2))  # at 2^-208 and 2^192, blocks differ in their unit
     weights = rng.uniform(0.2, 1.8, 600)
     pulls = rng.integers(0, 9, (600, 2))
+    luck = rng.normal(regret - 2.0**7, 100.0)
+    none = np.zeros((600, 0))
 
     def merged(scale: float) -> Moments:
         parts = [
             Moments.of(
-                Outcome(scale * regret[cut], pulls[cut], np.zeros((len(regret[cut]), 0))),
+                Outcome(scale * regret[cut], pulls[cut], none[cut], luck[cut]),
                 weights[cut],
                 scale * np.arange(2.0),
             )
@@ -77,12 +79,14 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
     assert [x / scale for x in extreme.deviation] == pytest.approx(usual.deviation, rel=1e-9)
     assert extreme.failure == pytest.approx(usual.failure, rel=1e-9)
     assert extreme.weight == pytest.approx(usual.weight, rel=1e-9)
+    assert extreme.regret / scale == pytest.approx(usual.regret, rel=1e-9)
+    assert extreme.stderr / scale == pytest.approx(usual.stderr, rel=1e-9)
     assert extreme.kurtosis == pytest.approx(usual.kurtosis, rel=1e-9)
 
 
 def test_an_error_that_is_unknown_is_not_0():
     known = moments(np.arange(40.0)[:, None], np.ones((40, 2), dtype=np.int64))
-    lost = replace(known, power_products=np.full((4, 4), math.nan))
+    lost = replace(known, power_products=np.full((6, 6), math.nan))
     assert all(math.isnan(one.stderr) for one in (lost.weight, lost.failure, lost.deviation))
 
 

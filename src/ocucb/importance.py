@@ -15,8 +15,13 @@ in a plain run. E[weight * X] is the plain expectation of X, whatever X and the 
 only rewards are changed. No weight exceeds 1 / shares[0], so little can be lost, and the mean
 weight is known to be 1.
 
+Luck is known as well. Whatever a policy does, what the rewards of an arm sum to beyond their
+expectation is a martingale, so its weighted mean is 0. But an arm that pays more than its mean is
+played more: in a run that does not fail, the luck of the suboptimal arms and of the best arm
+explains most of the regret. Means are corrected for that by regression (`results.Moments`).
+
 The shares are chosen by a pilot (`improved`): EM steps towards the mixture that minimises the
-variance of the weighted regret.
+variance of what remains.
 
 References
 ----------
@@ -144,11 +149,12 @@ def _mixture(arm: int, shares: Floats, shifts: Floats, lengths: Counts) -> Mixtu
 
 
 class Pilot(NamedTuple):
-    """Runs from the first mixture: final regret, noise and pulls of the mixture's arm."""
+    """Runs from the first mixture: final regret, noise and pulls of the mixture's arm, luck."""
 
     regret: Floats
     noise: Floats
     pulls: Counts
+    luck: Floats
 
 
 def run_weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
@@ -190,19 +196,23 @@ def _density(shares: Floats, ratios: Floats) -> Floats:
 def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture, float]:
     """Return a better mixture, and how many plain runs one of its runs is worth.
 
-    With weights w and regrets y of the pilot's runs and the shares s of a new mixture, the variance
-    to be minimised is the mean of w (y - mean)^2 / sum_j s_j ratio_j. Each EM step multiplies s_j
-    by the derivative with respect to it.
+    With weights w of the pilot's runs, the part r of their regrets that luck does not explain, and
+    the shares s of a new mixture, the variance to be minimised is the mean of w r^2 / sum_j s_j
+    ratio_j. Each EM step multiplies s_j by the derivative with respect to it.
     """
     ratios = _likelihood_ratios(mixture, problem, pilot.noise, pilot.pulls)
     weights = 1.0 / _density(mixture.shares, ratios)
     mean = float((weights * pilot.regret).sum() / weights.sum())
-    squares = weights * (pilot.regret - mean) ** 2
-    if not squares.sum() > _RARE * (weights * pilot.regret**2).sum():
+    variance = float((weights * (pilot.regret - mean) ** 2).sum())
+    least = _RARE * float((weights * pilot.regret**2).sum())
+    if not variance > least:
         return PLAIN, 1.0
     shares = mixture.shares
     for _ in range(_STEPS):
         density = _density(shares, ratios)
+        squares = weights * _unexplained(pilot, weights / density) ** 2
+        if not squares.sum() > least:
+            return PLAIN, 1.0
         shares = shares * np.array([(squares * ratio / density**2).sum() for ratio in ratios])
         shares /= shares.sum()
         if shares[0] < _PLAIN:
@@ -212,5 +222,18 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     # share: tails need failures that are too rare to matter for the mean.
     shares = np.maximum(np.round(shares * _PARTS), 1.0) / _PARTS
     shares[0] = 1.0 - shares[1:].sum()
-    gain = float(squares.sum() / (squares / _density(shares, ratios)).sum())
-    return mixture._replace(shares=shares), gain
+    final = weights / _density(shares, ratios)
+    left = float((final * _unexplained(pilot, final) ** 2).sum())
+    return mixture._replace(shares=shares), variance / left if left > least else 1.0
+
+
+def _unexplained(pilot: Pilot, weights: Floats) -> Floats:
+    """Return what remains of the regrets after a weighted linear regression on luck."""
+    left, done = pilot.regret, list[Floats]()
+    for part in (np.ones(left.size), *pilot.luck.T):
+        for one in done:
+            part = part - one * ((weights * one * part).sum() / (weights * one**2).sum())
+        if (weights * part**2).sum() > 0.0:
+            left = left - part * ((weights * part * left).sum() / (weights * part**2).sum())
+            done.append(part)
+    return left

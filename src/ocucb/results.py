@@ -41,7 +41,10 @@ SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 _BINS_PER_OCTAVE = 32
 BINS = 30 * _BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
 _VERSION = 2  # of the format of saved files
-_FEWEST = 32  # runs: with fewer, a fitted control variate does more harm than good
+_TRUTHS = np.array([1.0, 0.0, 0.0])  # what the control variates w, w a and w b have as mean
+CONTROLS = _TRUTHS.size
+_FEWEST = 64  # runs: with fewer, fitted control variates do more harm than good
+_COLLINEAR = 1e-9  # share of a control variate that the others must leave
 SAMPLINGS = ("plain", "tilted")
 _ROUNDS = "increasing rounds that ends with the horizon"
 
@@ -92,28 +95,34 @@ class Moments:
     """What is kept of a block of runs, or of many blocks.
 
     Blocks are merged in the order of the runs, so the result is the same to the last bit no matter
-    how they were computed. In what follows, w is the weight of a run (1 if it is plain) and y its
-    regret.
+    how they were computed. In what follows, w is the weight of a run (1 if it is plain), y its
+    regret, and a and b the luck of the suboptimal arms and of the best (0 if it is plain).
+
+    The means of w, w a and w b are known: 1, 0 and 0. What their sample means differ from that
+    tells much about what the sample mean of the regret differs from its own, and is corrected for
+    by linear regression (control variates). The coefficients come from the same runs, which biases
+    estimates by about one part in `runs` of a standard error.
 
     Attributes
     ----------
     runs : int
-    mean, squares, products : ndarray
-        At each checkpoint the mean of w y, its summed squared deviation, and its summed product of
-        deviations with w.
+    mean, squares : ndarray
+        At each checkpoint the mean of w y, and its summed squared deviation.
+    products : ndarray
+        The summed products of deviations of w, w a and w b, one row each, with w y.
     pulls : ndarray
         The mean of w times the pulls of each arm.
     centre : float
         A number close to the mean final regret.
     powers : ndarray
-        The means of w, w d, w d^2 and w f, where d is the final regret minus `centre`, in units of
-        `unit`, and f is 1 if the run failed.
+        The means of w, w a, w b, w d, w d^2 and w f, where d is the final regret minus `centre`, in
+        units of `unit`, and f is 1 if the run failed.
     power_products : ndarray
-        Their summed products of deviations, 4 by 4.
+        Their summed products of deviations, 6 by 6.
     histogram : ndarray
         The sums of w and of w^2 over the runs in each bin of the final regret, see `bin_edges`.
-    sample, weights : ndarray
-        The final regrets and the weights of the first `SAMPLE_SIZE` runs.
+    sample, weights, luck : ndarray
+        The final regrets, the weights, and a and b of the first `SAMPLE_SIZE` runs.
     """
 
     runs: int
@@ -127,6 +136,7 @@ class Moments:
     histogram: Floats
     sample: Floats
     weights: Floats
+    luck: Floats
 
     @staticmethod
     def of(outcome: Outcome, weights: Floats, gaps: Floats, first: int = 0) -> Moments:
@@ -150,7 +160,7 @@ class Moments:
         d = (final - centre) / _unit(centre)
         # A run fails if the best arms get less than half of its rounds.
         failed = 2 * outcome.pulls[:, gaps == 0.0].sum(axis=1) < outcome.pulls.sum(axis=1)
-        powers = weights * np.stack([np.ones(d.size), d, d**2, failed])
+        powers = weights * np.stack([np.ones(d.size), *outcome.luck.T, d, d**2, failed])
         means = powers.mean(axis=1)
         powers -= means[:, None]
         worst = float(gaps.max()) * float(outcome.pulls[0].sum())
@@ -160,7 +170,7 @@ class Moments:
             len(final),
             mean,
             (off**2).sum(axis=0),
-            (off * powers[0][:, None]).sum(axis=0),
+            np.stack([(off * one[:, None]).sum(axis=0) for one in powers[:CONTROLS]]),
             (outcome.pulls * weights[:, None]).mean(axis=0),
             centre,
             means,
@@ -169,6 +179,7 @@ class Moments:
             np.stack([np.bincount(bins, weights**k, BINS) for k in (1, 2)]),
             final[:size].copy(),
             weights[:size].copy(),
+            outcome.luck[:size].copy(),
         )
 
     @property
@@ -178,30 +189,47 @@ class Moments:
 
     @property
     def regret(self) -> Floats:
-        """Estimated mean regret at each checkpoint.
-
-        The mean weight is known to be 1: what its sample mean differs from that tells something
-        about the regret, and is corrected for (a control variate). The coefficient comes from
-        the same runs, which biases the estimate by about one part in `runs` of a standard error.
-        """
-        regret: Floats = self.mean - self._slope(self.products) * (self.powers[0] - 1.0)
-        return regret
+        """Estimated mean regret at each checkpoint."""
+        slopes, _ = self._fit(self.products)
+        return self.mean - self._excess(slopes)
 
     @property
     def stderr(self) -> Floats:
         """Standard errors of these estimates; nan after a single run."""
         if self.runs == 1:
             return np.full(self.mean.size, np.nan)
-        left = np.maximum(self.squares - self._slope(self.products) * self.products, 0.0)
-        errors: Floats = np.sqrt(left / (self.runs - 1) / self.runs)
+        slopes, used = self._fit(self.products)
+        left = np.maximum(self.squares - (slopes * self.products).sum(axis=0), 0.0)
+        errors: Floats = np.sqrt(left / (self.runs - 1 - used) / self.runs)
         return errors
 
-    def _slope(self, products: Floats) -> Any:
-        """Return the coefficients of the control variate."""
-        square = float(self.power_products[0, 0])
-        if square > 0.0 and self.runs >= _FEWEST:
-            return products / square
-        return np.zeros(products.shape)
+    def _fit(self, products: Floats) -> tuple[Floats, int]:
+        """Regress quantities on the first control variates, given their products with these.
+
+        Returns the coefficients, one row for each control variate, and how many of these are used.
+        By elimination rather than with LAPACK, whose last bits depend on the machine.
+        """
+        size, used = len(products), 0
+        if self.runs < _FEWEST:
+            return np.zeros(products.shape), used
+        square, right = self.power_products[:size, :size].copy(), products.copy()
+        for k in range(size):
+            if not square[k, k] > _COLLINEAR * self.power_products[k, k]:
+                right[k], square[:, k] = 0.0, 0.0
+                continue
+            used += 1
+            right[k], square[k] = right[k] / square[k, k], square[k] / square[k, k]
+            for i in range(size):
+                if i != k:
+                    right[i] -= square[i, k] * right[k]
+                    square[i] -= square[i, k] * square[k]
+        return right, used
+
+    def _excess(self, slopes: Floats) -> Floats:
+        """Return by how much estimates are too large because the control variates are."""
+        size = len(slopes)
+        excess: Floats = (slopes * (self.powers[:size] - _TRUTHS[:size])[:, None]).sum(axis=0)
+        return excess
 
     @property
     def weight(self) -> Estimate:
@@ -211,41 +239,48 @@ class Moments:
     @property
     def failure(self) -> Estimate:
         """The probability of a failure."""
-        values, products = self._powers()
-        share = min(_not_negative(float(values[3])), 1.0)
-        return Estimate(share, self._error(float(products[3, 3])))
+        (*_, share), products, used = self._powers()
+        return Estimate(
+            min(_not_negative(float(share)), 1.0), self._error(float(products[-1, -1]), used)
+        )
 
     @property
     def deviation(self) -> Estimate:
         """The standard deviation of the final regret."""
-        values, products = self._powers()
-        variance = float(values[2] - values[1] ** 2) * self.runs / max(1, self.runs - 1)
+        (first, second, _), products, used = self._powers()
+        variance = float(second - first**2) * self.runs / max(1, self.runs - 1)
         if self.runs == 1 or not variance > 0.0:
             return Estimate(0.0 if self.runs > 1 else math.nan, math.nan)
         # the delta method: the variance depends on two means
-        slope = np.array([-2.0 * values[1], 1.0])
-        square = float((slope[:, None] * slope * products[1:3, 1:3]).sum())
+        slope = np.array([-2.0 * first, 1.0])
+        square = float((slope[:, None] * slope * products[:2, :2]).sum())
         deviation = math.sqrt(variance)
-        error = self._error(square) / (2.0 * deviation)
+        error = self._error(square, used) / (2.0 * deviation)
         return Estimate(deviation * self.unit, error * self.unit)
 
-    def _powers(self) -> tuple[Floats, Floats]:
-        """Return `powers` and `power_products` after the correction for the mean weight."""
-        slope = self._slope(self.power_products[0])
-        values: Floats = self.powers - slope * (self.powers[0] - 1.0)
-        products: Floats = self.power_products - slope[:, None] * self.power_products[0]
-        return values, products
+    def _powers(self) -> tuple[Floats, Floats, int]:
+        """Return the means of w d, w d^2 and w f, corrected, and what is left of their products.
 
-    def _error(self, squares: float) -> float:
+        They are corrected for the mean weight, as tails are: luck says little about failures. The
+        last is the number of control variates used.
+        """
+        cross = self.power_products[:1, CONTROLS:]
+        slopes, used = self._fit(cross)
+        values = self.powers[CONTROLS:] - self._excess(slopes)
+        explained = (slopes[:, :, None] * cross[:, None, :]).sum(axis=0)
+        return values, self.power_products[CONTROLS:, CONTROLS:] - explained, used
+
+    def _error(self, squares: float, used: int = 0) -> float:
         if self.runs == 1:
             return math.nan
-        return math.sqrt(_not_negative(squares) / (self.runs - 1) / self.runs)
+        return math.sqrt(_not_negative(squares) / (self.runs - 1 - used) / self.runs)
 
     @property
     def kurtosis(self) -> float:
         """Fourth central moment over the squared variance of what is averaged, from `sample`."""
-        slope = float(self._slope(self.products)[-1])
-        values = self.weights * self.sample - slope * (self.weights - 1.0)
+        slopes, _ = self._fit(self.products)
+        known = self.weights[:, None] * np.column_stack([np.ones(self.weights.size), self.luck])
+        values = self.weights * self.sample - (slopes[:, -1] * (known - _TRUTHS)).sum(axis=1)
         squares = ((values - values.mean()) / self.unit) ** 2
         variance = float(squares.mean())
         # at least 1 by Jensen's inequality, despite rounding
@@ -264,7 +299,7 @@ class Moments:
             runs,
             self.mean + share * shift,
             self.squares + later.squares + shift**2 * factor,
-            self.products + later.products + shift * jump[0] * factor,
+            self.products + later.products + jump[:CONTROLS, None] * shift * factor,
             self.pulls + share * (later.pulls - self.pulls),
             self.centre,
             self.powers + share * jump,
@@ -272,14 +307,16 @@ class Moments:
             self.histogram + later.histogram,
             np.concatenate([self.sample, later.sample[:capacity]]) if capacity else self.sample,
             np.concatenate([self.weights, later.weights[:capacity]]) if capacity else self.weights,
+            np.concatenate([self.luck, later.luck[:capacity]]) if capacity else self.luck,
         )
 
     def _centred_at(self, centre: float) -> tuple[Floats, Floats]:
         """Return `powers` and `power_products` as they are with another centre, and its unit."""
         unit = _unit(centre)
         move, ratio = (self.centre - centre) / unit, self.unit / unit
-        turn = np.diag([1.0, ratio, ratio**2, 1.0])
-        turn[1, 0], turn[2, 0], turn[2, 1] = move, move**2, 2.0 * move * ratio
+        turn = np.diag([*np.ones(CONTROLS), ratio, ratio**2, 1.0])
+        first, second = CONTROLS, CONTROLS + 1  # the rows of d and d^2
+        turn[first, 0], turn[second, 0], turn[second, first] = move, move**2, 2.0 * move * ratio
         powers = (turn * self.powers).sum(axis=1)
         half = (turn[:, :, None] * self.power_products).sum(axis=1)
         return powers, (half[:, None, :] * turn).sum(axis=2)
@@ -469,11 +506,11 @@ class PolicyResult:
         seconds = np.concatenate([[0.0], squares[:-1]])
         spread = float(squares[-1] - sums[-1] ** 2)  # of the weights
         products = seconds - values * sums[-1]
-        slope = np.zeros(values.size)
+        slope, used = np.zeros(values.size), 0
         if self.sampling != "plain" and spread > 0.0 and self.runs >= _FEWEST:
-            slope = products / spread
+            slope, used = products / spread, 1
         left = seconds - values**2 - slope * products
-        errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1))
+        errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1 - used))
         values = np.clip(values - slope * (sums[-1] - 1.0), 0.0, 1.0)
         return bin_edges(self.worst), values, errors
 

@@ -173,7 +173,7 @@ class Specification:
         """Play runs for the choice of a mixture."""
         outcome = self._outcome(first, runs, stop)
         arm_pulls = outcome.pulls[:, self.mixture.arm]
-        return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls)
+        return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
 
     def _outcome(self, first: int, runs: int, stop: Flags | None) -> Outcome:
         """Play runs and return the outcome of each."""

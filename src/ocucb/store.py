@@ -25,6 +25,7 @@ import numpy as np
 from ._text import duration, table
 from .results import (
     BINS,
+    CONTROLS,
     SAMPLE_SIZE,
     Description,
     Moments,
@@ -38,7 +39,7 @@ from .results import (
 from .specification import Block, Specification
 
 _APPLICATION = 0x6F637563  # "ocuc", in the file's header
-_FORMAT = 2
+_FORMAT = 3
 _BEGINNING = b"SQLite format 3\0"
 _PAUSE = 0.25  # seconds between commits: a synchronous one may take ten milliseconds
 _CHECKED = 2**28  # bytes: files up to this size are checked for damage when opened
@@ -488,7 +489,8 @@ class Store:
                 damaged = True
                 continue
             if not samples:
-                moments = replace(moments, sample=moments.sample[:0], weights=moments.weights[:0])
+                empty = {name: getattr(moments, name)[:0] for name in ("sample", "weights", "luck")}
+                moments = replace(moments, **empty)
             chain.append(moments)
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
         if damaged:
@@ -575,14 +577,16 @@ def _packed(moments: Moments) -> bytes:
 def _layout(checkpoints: int, arms: int, kept: int) -> list[tuple[str, tuple[int, ...]]]:
     """Return the names and shapes of what is packed; the sizes depend on the simulation."""
     return [
-        *((name, (checkpoints,)) for name in ("mean", "squares", "products")),
+        *((name, (checkpoints,)) for name in ("mean", "squares")),
+        ("products", (CONTROLS, checkpoints)),
         ("pulls", (arms,)),
         ("centre", (1,)),
-        ("powers", (4,)),
-        ("power_products", (4, 4)),
+        ("powers", (CONTROLS + 3,)),
+        ("power_products", (CONTROLS + 3, CONTROLS + 3)),
         ("histogram", (2, BINS)),
         ("sample", (kept,)),
         ("weights", (kept,)),
+        ("luck", (kept, 2)),
     ]
 
 

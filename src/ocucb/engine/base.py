@@ -139,14 +139,16 @@ class Stats(NamedTuple):
 class Outcome(NamedTuple):
     """What a kernel writes.
 
-    ``regret[run, checkpoint]``; ``pulls[run, arm]``; and ``noise[run, mark]``, the summed deviation
+    ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``noise[run, mark]``, the summed deviation
     from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
-    has fewer.
+    has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the suboptimal
+    arms, and of the best, in units of sigma.
     """
 
     regret: Floats
     pulls: Counts
     noise: Floats
+    luck: Floats
 
 
 def new_outcome(runs: int, game: Game) -> Outcome:
@@ -154,7 +156,7 @@ def new_outcome(runs: int, game: Game) -> Outcome:
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
     marks = np.isfinite(game.mixture[MARKS]).sum()
-    return Outcome(regret, pulls, np.zeros((runs, int(marks))))
+    return Outcome(regret, pulls, np.zeros((runs, int(marks))), np.zeros((runs, 2)))
 
 
 # Declared here, filled in by `specialise`: the policy's formula and the arms' rewards.
@@ -256,7 +258,7 @@ def mark_failed(outcome: Outcome, run: int) -> None:
 
 @kernel_part
 def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
-    """Write the final pulls of a run, and the noise at marks that were not met.
+    """Write the final pulls and the luck of a run, and the noise at marks that were not met.
 
     The regret becomes infinite where rewards were not finite.
     """
@@ -264,6 +266,9 @@ def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
         finite = finite and abs(stats.sums[i]) < np.inf
+        if game.tilted >= 0:
+            noise = stats.sums[i] - stats.pulls[i] * game.means[i]
+            outcome.luck[run, np.int64(game.gaps[i] == 0.0)] += noise / game.sigma
     if not finite:
         for c in range(outcome.regret.shape[1]):
             outcome.regret[run, c] = np.inf

@@ -255,7 +255,7 @@ def play_leader(
 
 def play_rest(game: Game, stats: Stats, leader: int, rounds: float, rewards: Words) -> None:
     """Let the leader play the remaining rounds, whose rewards change no choice."""
-    if leader == game.tilted:  # the run's weight depends on all its first rewards
+    if game.tilted >= 0:  # the run's weight and luck depend on all rewards; this is the last
         stats.sums[leader] += draw(game.drawn[leader], game.scales[leader], rewards)
     stats.pulls[leader] += rounds
 
