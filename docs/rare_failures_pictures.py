@@ -1,6 +1,6 @@
 """Draw the pictures of docs/rare-failures.md, in a few minutes.
 
-python docs/rare_failures_pictures.py [run] [weights] [bars] [tails]
+python docs/rare_failures_pictures.py [run] [weights] [luck] [bars] [tails]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ GAP = 0.3
 ROUNDS = 10_000  # in the first picture
 SIMULATIONS, RUNS = 40, 1500  # in the picture of error bars
 TAIL_RUNS = 20_000
+LUCKY_RUNS = 100  # in each of 30 simulations
 
 
 def panels(count: int, height: float = 3.6) -> Any:
@@ -126,6 +127,38 @@ def draw_bar(axes: Any, row: float, values: Any, color: str) -> None:
     axes.errorbar([values.mean()], [row], xerr=[error], fmt=".", color=color, markersize=3, lw=1)
 
 
+def luck() -> Figure:
+    """Draw regret against luck: UCB on two arms, plain runs."""
+    figure, (left, right) = panels(2)
+    rng = np.random.default_rng(1)
+    runs = 30 * LUCKY_RUNS
+    noise = rng.normal(size=(2, runs))  # summed, of the best arm and of the other
+    pulls = np.ones((2, runs))
+    for t in range(3, ROUNDS + 1):
+        index = noise / pulls + np.sqrt(2.0 * math.log(t) / pulls)
+        arm = (index[1] - GAP > index[0]).astype(int)
+        noise[arm, np.arange(runs)] += rng.normal(size=runs)
+        pulls[arm, np.arange(runs)] += 1.0
+    regret = GAP * pulls[1]
+    left.plot(noise[1], regret, ".", color=PLAIN, markersize=2, alpha=0.6)
+    slope, height = np.polyfit(noise[1], regret, 1)
+    ends = np.array([noise[1].min(), noise[1].max()])
+    left.plot(ends, height + slope * ends, color=GOOD)
+    left.set(xlabel="luck of the worse arm", ylabel="regret", ylim=(0, None))
+    correlation = np.corrcoef(noise[1], regret)[0, 1]
+    left.text(0.05, 0.9, f"correlation {correlation:.2f}", transform=left.transAxes)
+    print(f"slope {slope:.2f}, correlation {correlation:.3f}")
+    for row in range(30):
+        part = slice(row * LUCKY_RUNS, (row + 1) * LUCKY_RUNS)
+        slope, _ = np.polyfit(noise[1, part], regret[part], 1)
+        draw_bar(right, row, regret[part], PLAIN)
+        draw_bar(right, 40 + row, regret[part] - slope * noise[1, part], GOOD)
+    right.axvline(height, color="black", linewidth=1)
+    right.set(xlabel="mean regret, ± 2 standard errors")
+    right.set_yticks([15, 55], [f"means of\n{LUCKY_RUNS} runs", "corrected\nfor luck"])
+    return figure
+
+
 def bars() -> Figure:
     """Draw many small simulations with their error bars: plain and tilted."""
     figure, both = panels(2, 5)
@@ -175,6 +208,7 @@ def tail() -> Figure:
 PICTURES: dict[str, Callable[[], Figure]] = {
     "run": run,
     "weights": weights,
+    "luck": luck,
     "bars": bars,
     "tails": tail,
 }

@@ -29,7 +29,7 @@ from scipy import stats
 import ocucb
 from ocucb import importance
 from ocucb.cli import app
-from ocucb.engine import Engine, engine_named, kernel_of, new_game, new_outcome
+from ocucb.engine import Engine, Outcome, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _bernoulli, _gaussian
 from ocucb.importance import PLAIN, Mixture
 
@@ -172,14 +172,31 @@ def weighted_runs(
     mixture: Mixture,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Play runs drawn from a mixture; return their weights too."""
+    outcome, weights = weighted_outcome(
+        playing, policy, problem, horizon, checkpoints, key, first, runs, mixture
+    )
+    return outcome.regret, outcome.pulls, weights
+
+
+def weighted_outcome(
+    playing: Playing,
+    policy: ocucb.Policy,
+    problem: ocucb.Problem,
+    horizon: int,
+    checkpoints: np.ndarray,
+    key: np.ndarray,
+    first: int,
+    runs: int,
+    mixture: Mixture,
+) -> tuple[Outcome, np.ndarray]:
+    """Play runs drawn from a mixture; return all that the kernel writes, and the weights."""
     engine, kernel = playing
     game = new_game(engine, problem, horizon, checkpoints, mixture)
     outcome = new_outcome(runs, game)
     stop = np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(horizon), game, key, first, outcome, stop)
     pulls = outcome.pulls[:, mixture.arm]
-    weights = importance.run_weights(mixture, problem, outcome.noise, pulls)
-    return outcome.regret, outcome.pulls, weights
+    return outcome, importance.run_weights(mixture, problem, outcome.noise, pulls)
 
 
 def find_kernel(name: str, policy: ocucb.Policy, problem: ocucb.Problem, horizon: int) -> Playing:

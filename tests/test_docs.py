@@ -265,7 +265,7 @@ def test_the_table_of_delays_can_be_made(capsys):
     assert capsys.readouterr().out.count("|") == 30
 
 
-@pytest.mark.parametrize("name", ["run", "weights", "bars", "tails"])
+@pytest.mark.parametrize("name", ["run", "weights", "luck", "bars", "tails"])
 def test_pictures_of_rare_failures_can_be_drawn(name, tmp_path):
     pictures = script("rare_failures_pictures")
     pictures.ROUNDS, pictures.SIMULATIONS, pictures.RUNS, pictures.TAIL_RUNS = 1000, 2, 20, 50

@@ -26,10 +26,10 @@ import numpy as np
 import pytest
 
 import ocucb
-from helpers import Playing, find_kernel, same, weighted_runs
+from helpers import Playing, find_kernel, same, weighted_outcome, weighted_runs
 from ocucb import importance, scheduler, specification
 from ocucb._compile import compiled, specialise
-from ocucb.engine import base, skip, skip_thompson
+from ocucb.engine import base, skip, skip_binary, skip_thompson
 from ocucb.importance import PLAIN, Mixture, first_mixture
 from ocucb.policies import parse_policy, to_policies
 from ocucb.random import uniform
@@ -157,13 +157,65 @@ def test_runs_and_weights_are_those_of_the_twin(text):
     mixture = first_mixture(problem, n)
     playing = find_kernel("step", policy, problem, n)
     call = policy, problem, n, np.array([n]), KEY, 0, 60, mixture
-    _, pulls, weights = weighted_runs(playing, *call)
+    outcome, weights = weighted_outcome(playing, *call)
     for run in range(60):
         arms, gains = naive.play(policy, problem, n, KEY, run, mixture=mixture)
-        assert pulls[run].tolist() == np.bincount(arms, minlength=problem.arms).tolist()
+        assert outcome.pulls[run].tolist() == np.bincount(arms, minlength=problem.arms).tolist()
         assert weights[run] == pytest.approx(naive.weight(mixture, problem, arms, gains), rel=1e-9)
+        luck = [0.0, 0.0]
+        for arm, gain in zip(arms, gains, strict=True):
+            luck[arm == mixture.arm] += (gain - problem.means[arm]) / problem.sigma
+        assert outcome.luck[run] == pytest.approx(luck, abs=1e-9)
     assert weights.max() <= 1.0 / mixture.shares[0]
     assert np.unique(weights).size > 20
+
+
+LUCKY = {
+    **{name: CASES[name] for name in ("OCUCB, K=2", "Thompson, K=20", "steep, K=3", "commit")},
+    "UCB": Case("ucb", ocucb.gaussian([0.5, 1.0], [0.5, 2.0]), 300),
+    "IMED": Case("imed", ocucb.gaussian([0.5, 1.0, 0.2]), 300),
+    "coins, MOSS": Case("moss", ocucb.bernoulli([0.4, 0.3, 0.6]), 60),
+    "coins, UCB": Case("ucb", ocucb.bernoulli([0.8, 0.7]), 300),
+    "coins, KL-UCB": Case("kl-ucb", ocucb.bernoulli([0.8, 0.7]), 60),
+    "coins, IMED": Case("imed", ocucb.bernoulli([0.8, 0.7]), 60),
+    "coins, UCB-V": Case("ucb-v", ocucb.bernoulli([0.8, 0.7]), 60, ("step",)),
+}
+
+
+def assert_luck_is_fair(playing: Playing, case: Case, runs: int = 20_000) -> None:
+    """Nobody is lucky on average: the weighted mean of luck is 0, for all arms and each group."""
+    n, mixture = case.horizon, first_mixture(case.problem, case.horizon)
+    call = policy_of(case), case.problem, n, np.array([n]), KEY, 0, runs, mixture
+    outcome, weights = weighted_outcome(playing, *call)
+    for part in (*outcome.luck.T, outcome.luck.sum(axis=1)):
+        values = weights * part
+        error = values.std() / sqrt(runs)
+        assert error > 0.0
+        assert agree(Estimate(float(values.mean()), error), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [(name, one) for name, case in LUCKY.items() for one in case.engines]
+)
+def test_luck_is_fair(name, engine):
+    case = LUCKY[name]
+    playing = find_kernel(engine, policy_of(case), case.problem, case.horizon)
+    assert_luck_is_fair(playing, case)
+
+
+def _last_reward_forgotten(game, stats, leader, rounds, rewards):
+    stats.pulls[leader] += rounds
+
+
+@pytest.mark.parametrize("name", ["coins, MOSS", "coins, UCB"])
+def test_unfair_luck_is_caught(name):
+    """An arm is played at the end, and its reward is not counted."""
+    case = LUCKY[name]
+    template, functions = skip_binary.kernel(policy_of(case).family, case.problem.rewards)
+    functions["play_rest"] = compiled(_last_reward_forgotten)
+    playing = skip_binary.ENGINE, specialise(template, functions)
+    with pytest.raises(AssertionError):
+        assert_luck_is_fair(playing, case)
 
 
 def check(playing: Playing, case: Case, mixture: Mixture) -> None:

@@ -109,12 +109,12 @@ def small(folder, **more):
 
 
 def few(moss_constant=2.0):
-    """Panels of a few cheap points, and the tails of two policies with few runs."""
+    """Panels of a few cheap points, one with plain runs, and the tails of two policies."""
     known = panels(moss_constant)
     tails = known["tails"]
     return {
         "exp6": replace(known["exp6"], xs=known["exp6"].xs[::7]),
-        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4]),
+        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4], tilted=False),
         "tails": replace(tails, xs=tails.xs[::4], lines=tails.lines[1:4:2], fewest_runs=1024),
     }
 
@@ -181,7 +181,7 @@ def test_runs_are_allotted_by_precision(tmp_path, few_panels):
         assert f"largest standard error {said}" in page
         assert f"ocucb reproduce {panel.name} --precision 0.01 --seed 1<" in page
     assert samplings == {"plain", "tilted"}
-    assert len(allotted) > 5
+    assert len(allotted) > 4
 
 
 def test_allotted_runs_do_not_depend_on_workers_or_interruptions(
@@ -219,7 +219,7 @@ def test_pilots_that_find_nothing_mean_plain_runs(recwarn):
     regret, pulls = np.arange(1.0, runs + 1), np.full(runs, 9_000)
     for noise, plain in ((50.0, True), (-50.0, False)):
         marks = np.tile(noise * np.sqrt(first.marks), (runs, 1))
-        pilot = importance.Pilot(regret, marks, pulls)
+        pilot = importance.Pilot(regret, marks, pulls, np.zeros((runs, 2)))
         mixture, gain = importance.improved(first, problem, pilot)
         assert (gain < importance.WORTHWHILE) == plain
         assert np.isfinite(mixture.shares).all()

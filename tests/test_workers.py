@@ -182,11 +182,11 @@ def test_no_scheduler():
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_precision(workers):
     """It stops at the first block after which the bar is small enough, for each policy."""
-    call = {**CALL, "precision": 0.03}
+    call = {**CALL, "precision": 0.008}
     found = ocucb.simulate(**call, workers=workers)
     assert same(found, ocucb.simulate(**call, workers=3))
     for one in found:
-        assert 2 * one.stderr[-1] <= 0.03 * one.mean_regret
+        assert 2 * one.stderr[-1] <= 0.008 * one.mean_regret
         spec = Specification(
             ocucb.parse_policy(one.policy), PROBLEM, 2000, one.checkpoints, 1, one.engine
         )
@@ -196,7 +196,7 @@ def test_precision(workers):
         assert first == one.runs
         if before >= FEWEST_RUNS:
             fewer = ocucb.simulate(one.policy, PROBLEM, 2000, before, rng=1)[0]
-            assert 2 * fewer.stderr[-1] > 0.03 * fewer.mean_regret
+            assert 2 * fewer.stderr[-1] > 0.008 * fewer.mean_regret
     assert found[0].runs != found[1].runs
 
 

@@ -595,8 +595,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Largest standard error of a point, as a share of its panel's axis; 8/3 times as "
-            "much for curves with alpha = 1 and in exp10. Default: 0.0075.",
+            help="Largest standard error of a point, as a share of its panel's axis; four times "
+            "as much for curves with alpha = 1 and in exp10. Default: 0.005.",
         ),
     ] = None,
     runs: Annotated[

@@ -224,7 +224,7 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     shares[0] = 1.0 - shares[1:].sum()
     final = weights / _density(shares, ratios)
     left = float((final * _unexplained(pilot, final) ** 2).sum())
-    return mixture._replace(shares=shares), variance / left if left > least else 1.0
+    return mixture._replace(shares=shares), variance / left if left > 0.0 else 1.0
 
 
 def _unexplained(pilot: Pilot, weights: Floats) -> Floats:

@@ -147,7 +147,7 @@ def _multiples(step: float, last: float) -> tuple[float, ...]:
     return tuple(round(step * i, 2) for i in range(1, round(last / step) + 1))
 
 
-PRECISION = 0.0075  # default standard error, as a share of the vertical axis
+PRECISION = 0.005  # default standard error, as a share of the vertical axis
 _LENIENT = 0.02 / PRECISION  # tolerance of lines that are too expensive for that
 _FEWEST = 256  # runs per point: with mixtures that pilots chose, their error bar is sound
 _RIVALS = (UCB(), OCUCB(), AOCUCB(), MOSS(), ThompsonSampling())

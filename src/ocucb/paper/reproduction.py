@@ -82,7 +82,7 @@ def reproduce(
         The same as a fraction of the paper's number; 1 is the paper's own. For our own panels, a
         fraction of 100,000.
     precision : float
-        Largest standard error of a point, as a share of its panel's axis; 8/3 times as much for
+        Largest standard error of a point, as a share of its panel's axis; four times as much for
         curves with α = 1 and in "exp10". Runs are tilted where this pays.
     seed : int
     moss_constant : float
