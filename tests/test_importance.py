@@ -525,6 +525,24 @@ def test_bars_cover():
     assert min(coverage(RARE["OCUCB(2)"], "tilted", 80)) >= 66 / 80
 
 
+@pytest.mark.parametrize(("policy", "truth"), [("ucb", 45.994), ("moss", 27.686)])
+def test_bars_cover_where_luck_explains_most(policy, truth):
+    """100 runs are as precise as some 3000 plain ones, and the truth as ten million.
+
+    Fewer than 164 of 200 bars cover with probability 1e-7 if each does with probability 0.93.
+    """
+    covered, gain = 0, []
+    for seed in range(200):
+        one = ocucb.simulate(
+            policy, ocucb.gap(2, 0.3), 10_000, 100, rng=1000 + seed, sampling="tilted",
+            checkpoints=[], workers=1,
+        )[0]  # fmt: skip
+        covered += abs(one.mean_regret - truth) < 2.0 * one.stderr[-1]
+        gain.append(one.effective_runs / one.runs)
+    assert covered >= 164
+    assert np.median(gain) > 15.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RARE)
 def test_truth(name):

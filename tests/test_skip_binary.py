@@ -16,6 +16,7 @@ import inspect
 import linecache
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from math import exp, log
 from types import FunctionType
 
@@ -166,6 +167,7 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
     K, sigma = problem.arms, problem.sigma
     twin = twin_of(policy, unit=True) if policy.family.kind == "choice" else None
 
+    @cache  # many orders of play lead to the same statistics
     def chances(pulls: tuple[int, ...], sums: tuple[int, ...], t: int) -> list[float]:
         """Return the probability with which each arm is played."""
         if t <= K:
