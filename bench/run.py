@@ -402,14 +402,14 @@ def _choice_of_clicks() -> Iterator[str]:
 
 
 def sampling() -> list[str]:
-    """Section: what importance sampling saves."""
+    """Section: what importance sampling and the correction for luck save."""
     lines = [
         "## Sampling",
         "",
         'Processor time to equal precision with `sampling="plain"` over that with "auto", in the',
         "blocks of `simulate`. The plain deviation of regret is true, from tilted runs, since",
-        "plain ones rarely see it. The last ratio includes the pilot, for 5,000 runs; the goals of",
-        "those with nothing to gain (0.9) are for that, the others for the runs.",
+        "plain ones rarely see it. The last ratio includes the pilot, for 5,000 runs; a goal of",
+        "0.9, where tilting alone gains nothing, is for that, the others are for the runs.",
         "",
         "| problem | n | policy | deviation | fewer runs | time of a run, auto/plain | ratio "
         "| with the pilot | goal |",

@@ -308,8 +308,8 @@ def simulate(
             metavar="NAME",
             help="auto, plain or tilted. Tilted runs make bad first rewards of the best arm far "
             "more frequent and are weighted accordingly, so that rare failures, which dominate "
-            "mean and variance, are measured with far fewer runs. auto tilts where that pays off, "
-            "from 1000 runs on.",
+            "mean and variance, are measured with far fewer runs; means are also corrected for the "
+            "arms' luck. auto tilts where that pays off, from 1000 runs on.",
         ),
     ] = "auto",
     checkpoints: Annotated[

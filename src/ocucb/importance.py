@@ -15,10 +15,10 @@ in a plain run. E[weight * X] is the plain expectation of X, whatever X and the 
 only rewards are changed. No weight exceeds 1 / shares[0], so little can be lost, and the mean
 weight is known to be 1.
 
-Luck is known as well. Whatever a policy does, what the rewards of an arm sum to beyond their
-expectation is a martingale, so its weighted mean is 0. But an arm that pays more than its mean is
-played more: in a run that does not fail, the luck of the suboptimal arms and of the best arm
-explains most of the regret. Means are corrected for that by regression (`results.Moments`).
+The mean of luck is known as well. Whatever a policy does, the sum of an arm's rewards minus their
+expectation is a martingale, so its weighted mean is 0. And an arm that pays more than its mean is
+played more: in runs that do not fail, the luck of the suboptimal arms and of the best one explains
+most of the variation of regret. Means are corrected for it by regression (`results.Moments`).
 
 The shares are chosen by a pilot (`improved`): EM steps towards the mixture that minimises the
 variance of what remains.
@@ -197,8 +197,8 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     """Return a better mixture, and how many plain runs one of its runs is worth.
 
     With weights w of the pilot's runs, the part r of their regrets that luck does not explain, and
-    the shares s of a new mixture, the variance to be minimised is the mean of w r^2 / sum_j s_j
-    ratio_j. Each EM step multiplies s_j by the derivative with respect to it.
+    the shares s of a new mixture, what is minimised is the mean of w r^2 / sum_j s_j ratio_j, which
+    bounds the variance. Each EM step multiplies s_j by the derivative with respect to it.
     """
     ratios = _likelihood_ratios(mixture, problem, pilot.noise, pilot.pulls)
     weights = 1.0 / _density(mixture.shares, ratios)

@@ -98,10 +98,10 @@ class Moments:
     how they were computed. In what follows, w is the weight of a run (1 if it is plain), y its
     regret, and a and b the luck of the suboptimal arms and of the best (0 if it is plain).
 
-    The means of w, w a and w b are known: 1, 0 and 0. What their sample means differ from that
-    tells much about what the sample mean of the regret differs from its own, and is corrected for
-    by linear regression (control variates). The coefficients come from the same runs, which biases
-    estimates by about one part in `runs` of a standard error.
+    The means of w, w a and w b are known: 1, 0 and 0. How far their sample means miss these values
+    tells much about how far that of the regret misses its own, which linear regression corrects
+    (control variates). The coefficients come from the same runs, which biases estimates by about
+    one part in sqrt(`runs`) of a standard error.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Moments:
         square, right = self.power_products[:size, :size].copy(), products.copy()
         for k in range(size):
             if not square[k, k] > _COLLINEAR * self.power_products[k, k]:
-                right[k], square[:, k] = 0.0, 0.0
+                right[k] = square[k] = square[:, k] = 0.0
                 continue
             used += 1
             right[k], square[k] = right[k] / square[k, k], square[k] / square[k, k]
@@ -365,7 +365,7 @@ class PolicyResult:
     regret, stderr : ndarray
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
     pulls : ndarray
-        Mean number of pulls of each arm.
+        Mean number of pulls of each arm; not corrected for luck.
     sample, weights : ndarray
         Individual final regrets of the first 65,536 runs, and their weights.
     seconds : float
@@ -486,7 +486,7 @@ class PolicyResult:
     def tail_curve(self) -> tuple[Floats, Floats, Floats]:
         """Return regrets in decreasing order, the probability of exceeding each, and its error.
 
-        Corrected for the mean weight, as the mean regret is.
+        Corrected for the mean weight, but not for luck.
 
         Returns
         -------

@@ -115,8 +115,8 @@ def simulate(
         How runs are drawn. "plain": as the problem says. "tilted": by importance sampling, which
         makes bad first rewards of the best arm frequent and weights runs accordingly, so that rare
         failures are measured with far fewer runs; means are also corrected for the arms' luck,
-        which explains most of the other runs. "auto" tilts if at least 1000 runs are asked for and
-        a pilot of 256 runs finds that it pays off.
+        which explains most of the variation among other runs. "auto" tilts if at least 1000 runs
+        are asked for and a pilot of 256 runs finds that it pays off.
     workers : int, optional
         Threads; all cores by default. With an executor, its number of workers: it is given four
         tasks per worker at a time, of about half a second each; 64 tasks by default.

@@ -141,8 +141,8 @@ class Outcome(NamedTuple):
 
     ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``noise[run, mark]``, the summed deviation
     from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
-    has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the suboptimal
-    arms, and of the best, in units of sigma.
+    has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the other arms,
+    and for all of its own, in units of sigma.
     """
 
     regret: Floats
@@ -266,9 +266,11 @@ def finish_run(game: Game, stats: Stats, outcome: Outcome, run: int) -> None:
     for i in range(stats.pulls.size):
         outcome.pulls[run, i] = np.int64(stats.pulls[i])
         finite = finite and abs(stats.sums[i]) < np.inf
-        if game.tilted >= 0:
+        # the noise of an arm that rounding drowns is no martingale
+        heard = game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i])
+        if game.tilted >= 0 and heard:
             noise = stats.sums[i] - stats.pulls[i] * game.means[i]
-            outcome.luck[run, np.int64(game.gaps[i] == 0.0)] += noise / game.sigma
+            outcome.luck[run, np.int64(i == game.tilted)] += noise / game.sigma
     if not finite:
         for c in range(outcome.regret.shape[1]):
             outcome.regret[run, c] = np.inf

@@ -224,9 +224,9 @@ and until the probability of a disaster is known to be below {_percent(RARE)}, o
 within {KNOWN:.0%} of its value with at least {SEEN:.0f} effective disasters seen. A cell may take
 {BUDGET:g} nominal seconds: slow policies get fewer runs, as the tables show. Tilted runs are drawn
 from a broad mixture in which the best arm's first rewards often have a lower mean, and are
-weighted accordingly, so that rare failures are seen. Worst cases are taken over
-five gaps between 1 and 16 times σ sqrt(K/n), separately for each policy. Policies have their
-default parameters.
+weighted accordingly, so that rare failures are seen; means are corrected for the arms' luck. Worst
+cases are taken over five gaps between 1 and 16 times σ sqrt(K/n), separately for each policy.
+Policies have their default parameters.
 <code>ocucb league{option} --seed {report.seed}</code> makes this page;
 <code>ocucb league --policy mypolicy.py:mine</code> adds your own policy.</p>"""
 

@@ -208,7 +208,8 @@ def _settings(report: Report) -> str:
 <p>Each point has as many runs as the precision requires, unless their number was given.
 <em>Tilted</em> runs are drawn by importance sampling: the best arm's first rewards are often drawn
 with a lower mean, so that failures, which are rare but dominate the mean regret, are seen; runs are
-weighted accordingly. The noise is standard normal. Thompson sampling has a flat prior. OCUCB has
+weighted accordingly, and means are corrected for the arms' luck. The noise is standard normal.
+Thompson sampling has a flat prior. OCUCB has
 α = 3 and ψ = 2, and UCB and MOSS have constant 2, unless a legend says otherwise. For the second
 half of the sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the
 titles are right. In the figure on the failure of MOSS, the text gives its constant as 2, and the
