@@ -289,7 +289,7 @@ def test_a_formula_that_fails_is_blamed_on_custom_rewards_too():
 
     problem = ocucb.custom_rewards(fine, [0, -0.3], 1.0)
     mine = formula("return inf - inf * t", check=False)
-    with pytest.raises(ValueError, match=r"^mine could not choose an arm in run 0: its formula"):
+    with pytest.raises(ValueError, match=r"^mine could not choose an arm in run \d+: its formula"):
         play(mine, problem)
 
 
