@@ -156,29 +156,11 @@ def call_kernel(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play runs with a kernel; return their regret at the checkpoints, and the final pulls."""
     call = playing, policy, problem, horizon, checkpoints, key, first, runs, mixture
-    regret, pulls, _ = weighted_runs(*call)
-    return regret, pulls
+    outcome, _ = weighted_runs(*call)
+    return outcome.regret, outcome.pulls
 
 
 def weighted_runs(
-    playing: Playing,
-    policy: ocucb.Policy,
-    problem: ocucb.Problem,
-    horizon: int,
-    checkpoints: np.ndarray,
-    key: np.ndarray,
-    first: int,
-    runs: int,
-    mixture: Mixture,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play runs drawn from a mixture; return their weights too."""
-    outcome, weights = weighted_outcome(
-        playing, policy, problem, horizon, checkpoints, key, first, runs, mixture
-    )
-    return outcome.regret, outcome.pulls, weights
-
-
-def weighted_outcome(
     playing: Playing,
     policy: ocucb.Policy,
     problem: ocucb.Problem,

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 import ocucb
-from helpers import Playing, find_kernel, same, weighted_outcome, weighted_runs
+from helpers import Playing, find_kernel, same, weighted_runs
 from ocucb import importance, scheduler, specification
 from ocucb._compile import compiled, specialise
 from ocucb.engine import base, skip, skip_binary, skip_thompson
@@ -157,7 +157,7 @@ def test_runs_and_weights_are_those_of_the_twin(text):
     mixture = first_mixture(problem, n)
     playing = find_kernel("step", policy, problem, n)
     call = policy, problem, n, np.array([n]), KEY, 0, 60, mixture
-    outcome, weights = weighted_outcome(playing, *call)
+    outcome, weights = weighted_runs(playing, *call)
     for run in range(60):
         arms, gains = naive.play(policy, problem, n, KEY, run, mixture=mixture)
         assert outcome.pulls[run].tolist() == np.bincount(arms, minlength=problem.arms).tolist()
@@ -186,7 +186,7 @@ def assert_luck_is_fair(playing: Playing, case: Case, runs: int = 20_000) -> Non
     """Nobody is lucky on average: the weighted mean of luck is 0, for all arms and each group."""
     n, mixture = case.horizon, first_mixture(case.problem, case.horizon)
     call = policy_of(case), case.problem, n, np.array([n]), KEY, 0, runs, mixture
-    outcome, weights = weighted_outcome(playing, *call)
+    outcome, weights = weighted_runs(playing, *call)
     for part in (*outcome.luck.T, outcome.luck.sum(axis=1)):
         values = weights * part
         error = values.std() / sqrt(runs)
@@ -258,9 +258,9 @@ def check(playing: Playing, case: Case, mixture: Mixture) -> None:
     policy, problem = policy_of(case), case.problem
     for n, runs in ((case.horizon, 4000), (34, 8000)):
         call = policy, problem, n, np.array([n // 4, n]), KEY, 0
-        regret, pulls, weights = weighted_runs(playing, *call, runs, mixture)
-        unknown = np.zeros((runs, 2))
-        moments = Moments.of(base.Outcome(regret, pulls, pulls, unknown), weights, problem.gaps)
+        outcome, weights = weighted_runs(playing, *call, runs, mixture)
+        bare = outcome._replace(luck=np.zeros((runs, 2)))  # weights alone
+        moments = Moments.of(bare, weights, problem.gaps)
         assert agree(moments.weight, 1.0)
         mean, error = _plain(case, n)
         assert (np.abs(moments.regret - mean) <= 4.0 * np.hypot(moments.stderr, error)).all()

@@ -68,7 +68,8 @@ def weighted(policy: ocucb.Policy, case: Case, kernel, seed: int, mixture: Mixtu
     key = np.array([seed, 99], dtype=np.uint64)
     n = case.horizon
     call = policy, case.problem, n, np.array([n]), key, 0, case.runs, mixture
-    return weighted_runs(kernel, *call)
+    outcome, weights = weighted_runs(kernel, *call)
+    return outcome.regret, outcome.pulls, weights
 
 
 FEW = ("K=1", "K=2, gap 0.3, short", "K=3, sigma by arm", "K=10, gap 0.5", "K=40, few rounds")
