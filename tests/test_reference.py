@@ -22,11 +22,7 @@ BUDGET = {"step": 0.06e9, "skip": 0.15e9}  # nanoseconds that a row may take on 
 
 
 def _runs(row: dict[str, str], arms: int, engine: str) -> int:
-    """Return how many runs fit the budget, at most those of the reference.
-
-    Tilted runs, of which there are at least 1000, are precise enough with a third of it: the error
-    of the reference is larger than theirs.
-    """
+    """Return how many runs fit the budget, at most those of the reference."""
     horizon = float(row["horizon"])
     lazy = row["policy"].partition(":")[0] in ("ocucb", "aocucb", "moss")
     cost = (8 + arms / 4 if lazy else 20 + 3 * arms) * horizon
@@ -34,8 +30,7 @@ def _runs(row: dict[str, str], arms: int, engine: str) -> int:
         cost = min(cost, 2000 * arms * log(horizon))
     if row["policy"].startswith(("ocucb:alpha=1", "ocucb:alpha=2")):
         cost /= 6
-    runs = int(min(float(row["runs"]), max(50, BUDGET[engine] / cost)))
-    return max(1000, runs // 3) if runs >= 1000 else runs
+    return int(min(float(row["runs"]), max(50, BUDGET[engine] / cost)))
 
 
 @pytest.mark.parametrize(

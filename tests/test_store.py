@@ -231,8 +231,9 @@ def test_numbers_are_those_of_this_numerical_version(name):
     known = json.loads(NUMERICS.read_text())
     assert known["numerics"] == engine.NUMERICS
     rows = {row: pair for row, pair in known["numbers"].items() if row.split()[0] == name}
-    # Other versions of scipy give other last bits of Gittins indices, and luck depends on these.
-    assert numbers(name) == {row: pytest.approx(pair, rel=1e-8) for row, pair in rows.items()}
+    # Other versions of scipy give other last bits of tables, and luck depends on these.
+    rel = 1e-9 if FAMILIES[name].table is None else 1e-8
+    assert numbers(name) == {row: pytest.approx(pair, rel=rel) for row, pair in rows.items()}
 
 
 def numbers(name: str) -> dict[str, list[float]]:
