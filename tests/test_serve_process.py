@@ -212,8 +212,7 @@ def test_long_heads_are_refused(plain_server):
         assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n"), parts[0][:99]
         assert answer.endswith(refused)
     for what in (b"0\r\n" + b"t: x\r\n" * most, b"1;" + b"x" * 2 * most):  # trailers, a chunk
-        answer = ask_for(plain_server, chunked, what)
-        assert b"HTTP/1.1 200" not in answer, "its request is not complete, so it has no answer"
+        assert ask_for(plain_server, chunked, what) == b"", "the request before has no answer yet"
     address = b"GET /" + b"x" * (long - 1)
     assert b" 401 " in ask_for(plain_server, address + b" HTTP/1.1\r\nConnection: close\r\n\r\n")
     for parts in (

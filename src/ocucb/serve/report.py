@@ -233,7 +233,7 @@ def overview(
         if room < 0 and i:
             rows = rows[:i]
             break
-    listed = connection.execute(_ARMS, {"bandits": [row["id"] for row in rows]}).mappings()
+    listed = connection.execute(_ARMS, {"bandits": [row["id"] for row in rows]}).mappings().all()
     arms = {number: list(group) for number, group in groupby(listed, key=lambda arm: arm["bandit"])}
     return {
         "bandits": [_line(row, arms[row["id"]], now) for row in rows],
