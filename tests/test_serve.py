@@ -11,11 +11,14 @@ import shutil
 import socket
 import sqlite3
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import hypothesis.strategies as st
 import numpy as np
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -24,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
 from helpers import ROOT, invoke, wait_until
-from ocucb.serve import commands, direct, gate, report, service, storage, tokens
+from ocucb.serve import commands, direct, gate, health, report, service, storage, tokens
 from ocucb.serve.app import create_app
 from ocucb.serve.check import check
 from ocucb.serve.client import Client, Decision, ServiceError
@@ -134,6 +137,13 @@ def test_propensities_are_true(changes):
     assert (np.abs(excess) <= 5 * np.sqrt(variance) + 1e-9).all(), excess / np.sqrt(variance)
     floor = changes.get("floor", 0)
     assert all(arm.open == 0 and arm.pulls > 0.5 * floor * 2000 for arm in machine.state().arms)
+
+
+def test_a_floor_too_small_to_be_played_breaks_nothing():
+    """Such a bandit cannot be created any more, but may be stored."""
+    machine = Machine(rules(floor=1e-310), 7)
+    played = [machine.decide(number) for number in range(1, 4)]
+    assert played == [(0, 1.0), (1, 1.0), (2, 1.0)]
 
 
 def test_propensities_that_are_not_known_are_null():
@@ -290,15 +300,15 @@ def test_two_services_do_what_a_model_does(opened, default):
         one.close()
 
 
-def test_a_clock_that_goes_back_changes_no_order(sqlite_storage):
+def test_a_clock_that_goes_back_a_little_changes_no_order(sqlite_storage):
     clock = Clock()
     one = Service(sqlite_storage, clock=clock)
     one.create("x", rules(expiry=10.0))
     first = one.decide("x", DecisionsRequest()).result(60)[0]
-    clock.pass_seconds(-3600)
+    clock.pass_seconds(-60)
     second = one.decide("x", DecisionsRequest()).result(60)[0]
     assert second["expires_at"] == first["expires_at"]
-    clock.pass_seconds(3609)
+    clock.pass_seconds(69)
     statuses = one.reward("x", [RewardItem(decision=first["id"], reward=0.5)]).result(60)
     assert statuses == ["accepted"]
     clock.pass_seconds(1)
@@ -306,6 +316,367 @@ def test_a_clock_that_goes_back_changes_no_order(sqlite_storage):
     assert statuses == ["expired"]
     assert [found.problem for found in check(sqlite_storage)] == [None]
     one.close()
+
+
+def test_a_clock_that_was_ahead_switches_no_expiry_off(opened):
+    """Time goes back by a year; what was decided in between expires after all, and in order."""
+    clock, year = Clock(), 365 * 86400
+    one = Service(opened, clock=clock)
+    one.create("x", rules(expiry=100.0))
+    one.create("idle", rules(expiry=100.0))
+
+    def ask(name="x"):
+        return one.decide(name, DecisionsRequest()).result(60)[0]
+
+    def tell(decision):
+        return one.reward("x", [RewardItem(decision=decision["id"], reward=0.5)]).result(60)[0]
+
+    def report_of(name):
+        with opened.reading() as connection:
+            return report.summary(connection, name, clock.now)
+
+    before = ask()
+    assert tell(before) == "accepted"
+    clock.pass_seconds(year)
+    ahead, also_ahead, third = ask(), ask(), ask("idle")
+    clock.pass_seconds(10 - year)
+    after = ask()
+    assert after["expires_at"] == clock.now / 1e6 + 100
+    assert third["expires_at"] > clock.now / 1e6 + year / 2
+    one.sweep()  # nobody asks the idle one
+    assert tell(ahead) == "accepted"
+    for name in ("x", "idle"):
+        (note,) = report_of(name)["health"]
+        assert note == "The clock was 364 d 23 h ahead until 0 s ago: times before that are wrong."
+    clock.pass_seconds(99)
+    one.sweep()
+    assert report_of("x")["totals"]["expired"] == report_of("idle")["totals"]["expired"] == 0
+    last = ask()
+    clock.pass_seconds(1)
+    one.sweep()
+    assert tell(also_ahead) == tell(after) == "expired"
+    assert tell(last) == "accepted"
+    assert report_of("idle")["totals"] == {
+        "decisions": 1, "rewards": 0, "open": 0, "expired": 1, "late": 0,
+    }  # fmt: skip
+    kinds = [json.loads(line)["kind"] for line in _log(opened, "idle")]
+    assert kinds == ["decision", "clock", "expired"]
+    assert [found.problem for found in check(opened)] == [None, None]
+    clock.pass_seconds(86400)
+    assert report_of("x")["health"] == [], "it is noted for a day"
+    one.close()
+
+
+def _log(store, name):
+    with store.reading() as connection:
+        return report.log_lines(connection, name, 0, 1000).splitlines()
+
+
+# What it costs
+
+
+class Statements:
+    """What is sent to the database: statements, and how many transactions may write."""
+
+    def __init__(self, store: Storage) -> None:
+        self.sent, self._store = [], store
+        # on PostgreSQL both are one engine
+        for engine in {store.reader, store.writer} if store.is_sqlite else {store.writer}:
+            sa.event.listen(engine, "before_cursor_execute", self._note)
+
+    def _note(self, connection, cursor, statement, *_):
+        self.sent.append(" ".join(statement.split()))
+
+    def during(self, call):
+        self.sent.clear()
+        call()
+        return [one for one in self.sent if not one.startswith("BEGIN")]
+
+
+def test_the_sweeper_asks_once_and_writes_only_where_something_is_due(opened):
+    clock = Clock()
+    one = Service(opened, clock=clock)
+    for number in range(20):
+        one.create(f"b{number}", rules(expiry=100.0))
+    one.create("without", rules())
+    statements = Statements(opened)
+    statements.during(one.sweep)
+    for name in ("b3", "b4"):
+        one.decide(name, DecisionsRequest()).result(60)
+        clock.pass_seconds(1)
+    (sent,) = statements.during(one.sweep)
+    assert sent.startswith("SELECT bandits.name FROM bandits WHERE bandits.due <= ")
+    clock.pass_seconds(30)
+    assert len(statements.during(one.sweep)) == 1
+    clock.pass_seconds(68.5)
+    sent = statements.during(one.sweep)
+    assert len([text for text in sent if text.startswith("INSERT INTO log")]) == 1, "b3"
+    clock.pass_seconds(50)
+    statements.during(one.sweep)
+    clock.pass_seconds(1)
+    assert len(statements.during(one.sweep)) == 1
+    with opened.reading() as connection:
+        totals = [one["totals"] for one in report.overview(connection, clock.now)["bandits"]]
+    assert sum(one["expired"] for one in totals) == 2
+    assert sum(one["open"] for one in totals) == 0
+    one.close()
+
+
+def test_a_bandit_that_cannot_be_swept_stops_no_other(sqlite_storage):
+    clock = Clock()
+    one = Service(sqlite_storage, clock=clock)
+    for name in ("a", "b"):
+        one.create(name, rules(expiry=10.0))
+        one.decide(name, DecisionsRequest()).result(60)
+    one.close()
+    with sqlite_storage.writing() as connection:
+        rule = storage.bandits.update().where(storage.bandits.c.name == "a")
+        connection.execute(rule.values(rules="{}"))
+    two = Service(sqlite_storage, clock=clock)
+    clock.pass_seconds(11)
+    with pytest.raises(Refused, match="arms is missing"):
+        two.sweep()
+    assert len(_log(sqlite_storage, "b")) == 2, "it has expired"
+    two.close()
+
+
+def test_a_migrated_store_goes_on_to_expire(sqlite_storage, tmp_path):
+    """A store of the first version, with open decisions and without the column for them."""
+    path, clock = tmp_path / "store.db", Clock()
+    one = Service(sqlite_storage, clock=clock)
+    for name, expiry in (("a", 10.0), ("b", None)):
+        one.create(name, rules(expiry=expiry))
+        one.decide(name, DecisionsRequest()).result(60)
+    one.close()
+    sqlite_storage.close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "DROP TABLE probe; DROP INDEX bandits_due; ALTER TABLE bandits DROP COLUMN due;"
+            "ALTER TABLE bandits DROP COLUMN corrected; "
+            "UPDATE alembic_version SET version_num = '0001'"
+        )
+    connection.close()
+    made = Storage(str(path))
+    two = Service(made, clock=clock)
+    two.sweep()
+    assert [len(_log(made, name)) for name in "ab"] == [1, 1]
+    clock.pass_seconds(11)
+    two.sweep()
+    assert [len(_log(made, name)) for name in "ab"] == [2, 1]
+    assert [found.problem for found in check(made)] == [None, None]
+    two.close()
+    made.close()
+
+
+def test_the_list_comes_in_pages_and_says_what_summaries_say(opened, monkeypatch):
+    clock, rng = Clock(), random.Random(2)
+    one = Service(opened, clock=clock)
+    more = [
+        {}, {"minimize": True}, {"control": "b", "control_share": 0.4}, {"floor": 0.2},
+        {"expiry": 5.0}, {"expiry": 5.0, "default_reward": 0.0}, {"horizon": 3},
+    ]  # fmt: skip
+    for number in range(14):
+        name = f"b{number:02}"
+        one.create(name, rules(**more[number % 7]))
+        asked = DecisionsRequest(count=number + 1)
+        for decision in one.decide(name, asked).result(60)[number % 2 :]:
+            if rng.random() < 0.7:
+                item = RewardItem(decision=decision["id"], reward=rng.random())
+                one.reward(name, [item]).result(60)
+    one.change("b13", Change(paused=True, retire=["a"])).result(60)
+    clock.pass_seconds(6)
+    one.sweep()
+    statements, pages = Statements(opened), []
+
+    def page(after="", limit=report.MOST_LISTED):
+        def call():
+            with opened.reading() as connection:
+                pages.append(report.overview(connection, clock.now, after, limit))
+
+        assert len(statements.during(call)) == 3, "whatever there is"
+        return [one["name"] for one in pages[-1]["bandits"]], pages[-1]["next"]
+
+    names = [f"b{number:02}" for number in range(14)]
+    assert page() == (names, None)
+    for line in pages[0]["bandits"]:
+        with opened.reading() as connection:
+            full = report.summary(connection, line["name"], clock.now)
+        tried = [arm for arm in full["arms"] if arm["mean"] is not None and not arm["retired"]]
+        sign = -1 if full["minimize"] else 1
+        best = max(tried, key=lambda arm, sign=sign: sign * arm["mean"], default={"arm": None})
+        wanted = {key: full.get(key) for key in line}
+        assert line == wanted | {"arms": 3, "best": best["arm"]}
+    assert any(line["health"] for line in pages[0]["bandits"])
+    assert page(limit=5) == (names[:5], "b04")
+    assert page("b04", 9) == (names[5:], None)
+    assert page("b04x", 3) == (names[5:8], "b07")
+    assert page("z") == ([], None)
+    monkeypatch.setattr(report, "_MOST_ARMS_LISTED", 7)
+    assert page() == (names[:2], "b01"), "as many as have 7 arms together"
+    monkeypatch.setattr(report, "_MOST_ARMS_LISTED", 1)
+    assert page() == (names[:1], "b00"), "one at least"
+    one.close()
+
+
+def test_pages_of_the_list_over_http(http):
+    for name in ("y", "z"):
+        http("PUT", f"/v1/bandits/{name}", RULES)
+    found, after = [], ""
+    while after is not None:
+        answer = http("GET", f"/v1/bandits?limit=1&after={after}").json()
+        found += [one["name"] for one in answer["bandits"]]
+        after = answer["next"]
+    assert found == ["x", "y", "z"]
+
+
+# Stores that disappear, are full, or belong to somebody else
+
+
+def _take_away(path, how):
+    if how == "removed":
+        path.unlink()
+    elif how == "replaced":
+        with sqlite3.connect(path) as source, sqlite3.connect(f"{path}.copy") as copy:
+            source.backup(copy)
+        source.close()
+        copy.close()
+        Path(f"{path}.copy").replace(path)
+    elif how == "without its log":
+        Path(f"{path}-wal").unlink()
+    else:
+        path.rename(f"{path}.elsewhere")
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "without its log", "moved"])
+def test_nothing_is_acknowledged_that_is_not_in_the_file(how, http):
+    path = Path(http.storage.place)
+    assert http("POST", "/v1/bandits/x/decisions").status_code == 200
+    assert http("GET", "/healthz").status_code == 200
+    _take_away(path, how)
+    left = path.read_bytes() if path.exists() else None
+    for method, address in (("POST", "/v1/bandits/x/decisions"), ("GET", "/v1/bandits/x")):
+        answer = http(method, address)
+        assert answer.status_code == 503
+        assert answer.json() == {"error": "the store cannot be used now; try again."}
+    time.sleep(0.2)  # an answer of /healthz is given for 0.1 s
+    assert http("GET", "/healthz").status_code == 503
+    http.storage.writer.dispose()  # as if new connections were needed
+    assert http("POST", "/v1/bandits/x/decisions").status_code == 503
+    assert (path.read_bytes() if path.exists() else None) == left, "nothing is made in its place"
+    if how == "moved":
+        Path(f"{path}.elsewhere").rename(path)
+        http.app.state.service.storage.writer.dispose()
+        assert http("POST", "/v1/bandits/x/decisions").status_code == 200
+        assert [(one.decisions, one.problem) for one in check(http.storage)] == [(2, None)]
+
+
+@pytest.mark.parametrize("moment", ["begin", "commit"])
+def test_a_file_that_disappears_amid_a_transaction_acknowledges_nothing(moment, sqlite_storage):
+    one = Service(sqlite_storage)
+    one.create("x", rules())
+    path = Path(sqlite_storage.place)
+    sa.event.listen(sqlite_storage.writer, moment, lambda _: path.exists() and path.unlink())
+    with pytest.raises(storage.StoreUnavailable, match=r"store.db was removed or replaced; put it"):
+        one.decide("x", DecisionsRequest()).result(60)
+    one.close()
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "without bandits", "PostgreSQL"])
+def test_check_calls_no_store_sound_that_has_nothing_in_it(what, tmp_path, request):
+    path = tmp_path / "store.db"
+    if what == "empty":
+        path.touch()
+    elif what == "without bandits":
+        Storage(str(path)).close()
+    place = str(path)
+    if what == "PostgreSQL":
+        place = request.getfixturevalue("cluster").new_database()
+    done = invoke("serve", "check", "--store", place)
+    assert (done.exit_code, done.stdout) == (2, "")
+    sentence = "are no bandits in" if what == "without bandits" else "is no store"
+    assert re.fullmatch(rf"Error: there {sentence} .*\.\n", done.stderr)
+    if what == "empty":
+        assert path.read_bytes() == b""
+
+
+def test_a_read_only_database_is_unavailable(cluster):
+    store = Storage(address := cluster.new_database())
+    made = Http(store)
+    with made.client:
+        made("PUT", "/v1/bandits/x", RULES)
+        with psycopg.connect(address, autocommit=True) as connection:
+            name = connection.info.dbname
+            connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        store.writer.dispose()  # from now on connections are read-only
+        assert made("POST", "/v1/bandits/x/decisions").status_code == 503
+        assert made("GET", "/healthz").status_code == 503
+        assert made("GET", "/v1/bandits/x").status_code == 200
+    store.close()
+
+
+def test_looking_at_the_health_leaves_nothing_behind(opened):
+    made = Http(opened)
+    with made.client:
+        for _ in range(3):
+            opened.check_writable()
+            assert made("GET", "/healthz").status_code == 200
+    with opened.reading() as connection:
+        assert len(connection.execute(sa.select(storage.probe)).all()) == 1
+        assert connection.execute(sa.select(storage.log)).all() == []
+
+
+def test_many_who_look_at_the_health_share_an_attempt(sqlite_storage, monkeypatch):
+    tried, held = [], threading.Event()
+
+    def check_writable():
+        tried.append(0)
+        assert held.wait(60)
+        raise storage.StoreUnavailable("no.")
+
+    monkeypatch.setattr(sqlite_storage, "check_writable", check_writable)
+    monkeypatch.setattr(health, "_MOST_SECONDS", 0.01)
+
+    async def look():
+        probe = health.Probe(sqlite_storage)
+        slow = await asyncio.gather(*(probe.problem() for _ in range(50)))
+        monkeypatch.setattr(health, "_MOST_SECONDS", 60)
+        held.set()
+        refused = await asyncio.gather(*(probe.problem() for _ in range(50)))
+        probe.close()
+        return {str(one) for one in slow}, {str(one) for one in refused}
+
+    assert asyncio.run(look()) == ({"the store takes too long to write."}, {"no."})
+    assert len(tried) == 1
+
+
+def test_nobody_waits_long_for_a_store_that_another_has_locked(opened):
+    """Bounded at 3 s; a busy machine gets 3 more here. Without a bound it took 10 to 30 s."""
+    made = Http(opened)
+    names = [f"b{i}" for i in range(12)]  # more than there are threads
+    with made.client, ThreadPoolExecutor(30) as pool:
+        for name in names:
+            made("PUT", f"/v1/bandits/{name}", RULES)
+        if opened.is_sqlite:
+            other = sqlite3.connect(opened.place, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            address = opened.writer.url.set(drivername="postgresql").render_as_string()
+            other = psycopg.connect(address)
+            other.execute("LOCK TABLE bandits, probe IN ACCESS EXCLUSIVE MODE")
+        began = time.monotonic()
+
+        def ask(path):
+            answer = made("POST" if path.endswith("decisions") else "GET", path)
+            return path, answer.status_code, time.monotonic() - began
+
+        paths = [f"/v1/bandits/{name}/decisions" for name in (*names, *names)] + ["/healthz"]
+        answers = list(pool.map(ask, paths))
+        other.rollback()
+        other.close()
+        assert {status for _, status, _ in answers} == {503}
+        assert max(seconds for _, _, seconds in answers) < 6
+        assert {made("POST", path).status_code for path in paths[:12]} == {200}
+    assert all(one.problem is None for one in check(opened))
 
 
 def test_many_threads_share_transactions_and_lose_nothing(opened):
@@ -416,7 +787,7 @@ def test_migrations_give_the_tables_of_the_program(opened):
 LATER = """
 from alembic import op
 import sqlalchemy as sa
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0003", "0002"
 def upgrade():
     op.add_column("bandits", sa.Column("note", sa.Text))
     {}
@@ -428,11 +799,11 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     made.close()
     versions = (storage.MIGRATIONS / "versions", tmp_path / "later")
     versions[1].mkdir()
-    (versions[1] / "0002_later.py").write_text(LATER.format("1 / 0"))
+    (versions[1] / "0003_later.py").write_text(LATER.format("1 / 0"))
     with pytest.raises(ZeroDivisionError):
         Storage(store, versions)
     Storage(store).close()  # as it was
-    (versions[1] / "0002_later.py").write_text(LATER.format(""))
+    (versions[1] / "0003_later.py").write_text(LATER.format(""))
     shutil.rmtree(versions[1] / "__pycache__", ignore_errors=True)
     made = Storage(store, versions)
     with made.reading() as connection:
@@ -441,10 +812,10 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     assert tokens.Doorkeeper(made).find(token) is not None
     sqlite = made.is_sqlite
     made.close()
-    with pytest.raises(ValueError, match="has schema 0002, which is newer than this ocucb knows"):
+    with pytest.raises(ValueError, match="has schema 0003, which is newer than this ocucb knows"):
         Storage(store)
     if sqlite:
-        backup = Storage(f"{store}.0001.backup")
+        backup = Storage(f"{store}.0002.backup")
         assert tokens.Doorkeeper(backup).find(token) is not None
         backup.close()
 
@@ -607,6 +978,8 @@ BAD = [
     ("PUT", "/v1/bandits/y", {**RULES, "bounds": [1, 0]}, 422, "the lower one first, got 1 and 0."),
     ("PUT", "/v1/bandits/y", {**RULES, "bounds": None}, 422, "give either bounds"),
     ("PUT", "/v1/bandits/y", {**RULES, "floor": 0.5}, 422, "add up to 1.5, which is more than 1"),
+    ("PUT", "/v1/bandits/y", {**RULES, "floor": 1e-310}, 422, "0 or at least 1e-09, got 1e-310."),
+    ("PUT", "/v1/bandits/y", {**RULES, "floor": 9e-10}, 422, "floor must be 0 or at least 1e-09"),
     ("PUT", "/v1/bandits/y", {**RULES, "control": "z", "control_share": 0.1}, 422, "got 'z'."),
     ("PUT", "/v1/bandits/y", {**RULES, "control": "a"}, 422, "belong together"),
     ("PUT", "/v1/bandits/y", {**RULES, "default_reward": 1}, 422, "default_reward needs an exp"),
@@ -632,6 +1005,8 @@ BAD = [
     ("PATCH", "/v1/bandits/x", {"horizon": 10}, 409, "must be above the present one, 1000, got 10"),
     ("PATCH", "/v1/bandits/x", {"paused": 1}, 422, "paused: input should be a valid boolean"),
     ("GET", "/v1/bandits/x/log?after=-1", None, 422, "after: input should be greater than or equ"),
+    ("GET", "/v1/bandits?limit=101", None, 422, "limit: input should be less than or equal to 100"),
+    ("GET", f"/v1/bandits?after={'y' * 101}", None, 422, "after: string should have at most 100"),
     ("GET", "/v1/bandits/x/log?limit=1e9", None, 422, "limit: input should be a valid integer"),
     ("GET", "/v1/bandits/z", None, 404, "there is no bandit 'z'"),
     ("GET", "/v1/nothing", None, 404, "there is nothing at this address."),
@@ -672,6 +1047,39 @@ def test_bodies_that_are_no_json_are_refused(content, status, http):
     )
     assert answer.status_code in (status, 422)
     assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "key"),
+    [
+        ("PUT", "y", b'{"arms": ["a"], "horizon": 9, "sigma": 1, "seed": 1, "seed": 2}', "seed"),
+        ("PATCH", "x", b'{"horizon": 2000, "\\u0068orizon": 3000}', "horizon"),
+        ("POST", "x/decisions", b'{"count": 1, "count": 1}', "count"),
+        ("POST", "x/rewards", b'[{"decision": "1-x", "reward": 1, "reward": 0}]', "reward"),
+    ],
+)
+def test_keys_that_occur_twice_are_refused(method, path, content, key, http, monkeypatch):
+    version, headers = http.version(), {"Content-Type": "application/json"}
+    for _ in range(2):
+        answer = http(method, f"/v1/bandits/{path}", content=content, headers=headers)
+        assert answer.status_code == 422
+        assert answer.json()["error"] == f"{key} occurs twice in one object; give it once."
+        monkeypatch.setattr(direct.Direct, "_read", lambda self, scope: None)  # the long way
+    assert http.version() == version
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "Authorization", "Content-Type"])
+def test_headers_that_decide_something_occur_once(name, http, monkeypatch):
+    version = http.version()
+    value = {"Authorization": f"Bearer {http.admin}", "Content-Type": "application/json"}
+    for values in (("k1", "k1"), ("k1", "k2")):
+        headers = [(key, one) for key, one in value.items() if key != name]
+        headers += [(name, value.get(name, one)) for one in values]
+        for path in ("decisions", "rewards"):
+            answer = http.client.post(f"/v1/bandits/x/{path}", headers=headers, content=b"{}")
+            assert answer.status_code == 400
+            assert answer.json()["error"] == f"the header {name.lower()} may occur only once."
+    assert http.version() == version
 
 
 # The short way of calls that come often
@@ -855,6 +1263,7 @@ def test_nothing_without_a_valid_token(http):
     wrong = [
         "", "x", "ocucb_1_", "ocucb_99_" + "a" * 43, http.admin[:-1] + "!", http.admin + "x",
         "ocucb_²_x", "ocucb__", http.admin.replace("ocucb_1_", "ocucb_2_"),
+        http.admin.replace("ocucb_1_", "ocucb_01_"), http.admin.replace("ocucb_1_", "ocucb_+1_"),
     ]  # fmt: skip
     for method, path, body in (
         ("GET", "/v1/bandits", None),
@@ -953,6 +1362,29 @@ def test_a_foreign_page_cannot_use_the_cookie(http):
     assert client.get("/", follow_redirects=False).headers["location"] == "/login"
 
 
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+def test_forms_of_other_sites_log_nobody_in_or_out(path, http):
+    def post(**headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = {"token": http.admin}
+        return http.client.post(path, data=data, headers=named, follow_redirects=False)
+
+    for headers in (
+        {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://["},
+        {"origin": "http://testserver:81"}, {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site", "origin": "http://testserver"},
+    ):  # fmt: skip
+        answer = post(**headers)
+        assert answer.status_code == 403, headers
+        assert answer.json() == {"error": f"{path} does not take forms of other sites."}
+        assert "set-cookie" not in answer.headers
+    for headers in (
+        {}, {"origin": "http://testserver"}, {"sec_fetch_site": "none"},
+        {"sec_fetch_site": "same-origin", "origin": "https://behind.a.proxy"},
+    ):  # fmt: skip
+        assert post(**headers).status_code == 303, headers
+
+
 def test_every_answer_has_the_headers_that_protect_it(http):
     for path in ("/", "/login", "/v1/bandits", "/v1/nothing", "/static/page.js", "/healthz"):
         headers = http("GET", path, follow_redirects=False).headers
@@ -960,7 +1392,7 @@ def test_every_answer_has_the_headers_that_protect_it(http):
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert "server" not in headers
 
 

@@ -86,6 +86,16 @@ def test_the_page_in_a_browser(browser, played):
     assert row.startswith("shop ok")
     assert browser.execute_script("return document.cookie") == "", "scripts cannot see the token"
 
+    assert look(browser, ".pages a", "one.hidden") == [True, True], "all are on this page"
+    with Client(server.url, "another", token) as client:
+        client.create(["a", "b"], "ocucb", 100, bounds=[0, 1])
+    browser.get(f"{server.url}/?limit=1")
+    wait_until(lambda: look(browser, "#bandits a", "one.innerText") == ["another"], "a page")
+    assert look(browser, ".pages a", "one.hidden") == [True, False]
+    look(browser, "#next", "one.click()")
+    wait_until(lambda: look(browser, "#bandits a", "one.innerText") == ["shop"], "the next page")
+    assert look(browser, ".pages a", "one.hidden") == [False, True]
+
     look(browser, "#bandits a", "one.click()")
     wait_until(lambda: text(browser, "#connection") == "live", "the bandit")
     look_at_the_bandit(browser)

@@ -917,7 +917,8 @@ def check_store(
 ) -> None:
     """Replay the log of every bandit and compare decisions and state, bit for bit.
 
-    Ends with status 1 if anything differs. The server may be running.
+    Ends with status 1 if anything differs, and 2 if there is nothing to check. The server may be
+    running.
 
     **Example**
 
@@ -929,7 +930,7 @@ def check_store(
         + (one.problem or "all as stored.")
         for one in found
     ]
-    _deliver("\n".join(lines) if lines else "no bandits found")
+    _deliver("\n".join(lines))
     if any(one.problem for one in found):
         raise typer.Exit(1)
 

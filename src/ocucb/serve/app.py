@@ -23,8 +23,9 @@ from starlette.staticfiles import StaticFiles
 from .._text import LARGEST_COUNT
 from .._version import __version__
 from . import report
-from .direct import Direct, result_of
+from .direct import Direct, Strict, result_of
 from .gate import COOKIE, Gate, answer_of, log
+from .health import Probe
 from .models import (
     BanditName,
     Change,
@@ -38,7 +39,7 @@ from .models import (
     sentence_of,
 )
 from .service import Service
-from .storage import Storage, StoreUnavailable, now
+from .storage import Storage, now
 from .tokens import Doorkeeper
 
 PAGES = Path(__file__).parent / "pages"
@@ -51,6 +52,10 @@ _Key = Annotated[
         max_length=200,
         description="Repeats with the same key get the same decisions.",
     ),
+]
+_AfterName = Annotated[str, Query(max_length=100, description="The last name seen.")]
+_LimitOfNames = Annotated[
+    int, Query(ge=1, le=report.MOST_LISTED, description="The most to return.")
 ]
 _After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
 _Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="The most to return.")]
@@ -94,7 +99,7 @@ def create_app(
     """
     registry = CollectorRegistry()
     service = Service(storage, clock=clock, registry=registry)
-    doorkeeper = Doorkeeper(storage)
+    doorkeeper, probe = Doorkeeper(storage), Probe(storage)
 
     async def sweep() -> None:
         while True:
@@ -111,6 +116,7 @@ def create_app(
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
+        probe.close()
         await run_in_threadpool(service.close)
         log.info("closed")
 
@@ -123,11 +129,12 @@ def create_app(
         lifespan=lifespan,
         responses=_REFUSALS,
     )
+    app.router.route_class = Strict
     app.add_middleware(Gate, doorkeeper=doorkeeper, registry=registry)
     app.state.service = service
     _handle_errors(app)
     _add_calls(app, service)
-    _add_operations(app, service)
+    _add_operations(app, service, probe)
     _add_pages(app, doorkeeper)
     return app
 
@@ -163,26 +170,30 @@ def _add_calls(app: FastAPI, service: Service) -> None:
             return question(connection, *arguments)
 
     @app.get("/v1/bandits")
-    def list_bandits() -> Response:
-        """List all bandits and their health."""
-        return _json({"bandits": read(report.overview, now())})
+    def list_bandits(after: _AfterName = "", limit: _LimitOfNames = report.MOST_LISTED) -> Response:
+        """List bandits and their health by name, after the name `after`.
+
+        `next` is the name to go on after, or null if these are the last ones; there may be fewer
+        than `limit` of them if they have many arms.
+        """
+        return _json(read(report.overview, service.clock(), after, limit))
 
     @app.put("/v1/bandits/{name}", responses={201: {"description": "It was created."}})
     def create_bandit(name: _Name, rules: Rules) -> Response:
         """Create a bandit; repeating the call is harmless."""
         created = service.create(name, rules)
-        return _json(read(report.summary, name, now()), 201 if created else 200)
+        return _json(read(report.summary, name, service.clock()), 201 if created else 200)
 
     @app.get("/v1/bandits/{name}")
     def show_bandit(name: _Name) -> Response:
         """Return what is known about the arms, what is played next and why, and the health."""
-        return _json(read(report.summary, name, now()))
+        return _json(read(report.summary, name, service.clock()))
 
     @app.patch("/v1/bandits/{name}")
     async def change_bandit(name: _Name, change: Change) -> Response:
         """Add or retire arms, extend the horizon, pause or resume; repeating it is harmless."""
         await result_of(service.change(name, change))
-        return _json(await run_in_threadpool(read, report.summary, name, now()))
+        return _json(await run_in_threadpool(read, report.summary, name, service.clock()))
 
     async def decide(
         name: _Name,
@@ -223,17 +234,16 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         return _json(read(report.curves, name))
 
 
-def _add_operations(app: FastAPI, service: Service) -> None:
+def _add_operations(app: FastAPI, service: Service, probe: Probe) -> None:
     """Add what those who run the service look at."""
 
     @app.get("/healthz", responses={503: {"model": ErrorAnswer}})
-    def healthz() -> Response:
-        """Tell whether decisions can be made: the store answers and can be written to."""
-        try:
-            service.storage.check_writable()
-        except StoreUnavailable as error:
-            log.error("store", extra={"facts": {"reason": str(error)}})
-            return answer_of(error)
+    async def healthz() -> Response:
+        """Tell whether decisions can be stored: write something, and wait 3 seconds at most."""
+        problem = await probe.problem()
+        if problem is not None:
+            log.error("store", extra={"facts": {"reason": str(problem)}})
+            return answer_of(problem)
         return _json({"status": "ok", "version": __version__})
 
     @app.get("/metrics")

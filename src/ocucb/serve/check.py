@@ -61,6 +61,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     decided: list[int] = [0] * len(machine.names)
     expired: list[int] = [0] * len(machine.names)
     open_arms: dict[int, int] = {}  # the arm of each open decision
+    corrected = None
     due = 1
     at = row["created_at"]
 
@@ -71,7 +72,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
         seq, kind = entry["seq"], entry["kind"]
         if seq != due:
             return problem(f"entry {due} of the log is missing.")
-        if entry["at"] < at:
+        if entry["at"] < at and kind != "clock":
             return problem(f"entry {seq} is earlier than the one before it.")
         due, at = due + 1, entry["at"]
         counts[kind] = counts.get(kind, 0) + 1
@@ -97,6 +98,8 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 machine.reward(entry["arm"], entry["reward"])
             if kind != "reward":
                 expired[entry["arm"]] += 1
+        elif kind == "clock":
+            corrected = seq
         elif kind != "late":
             return problem(f"entry {seq} is of the unknown kind {kind!r}.")
     if due != row["version"] + 1:
@@ -109,6 +112,12 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
         return problem("the stored state differs from the replayed one.")
     if (stored.decisions, stored.expired) != (decided, expired):
         return problem("the stored counts of decisions differ from those of the log.")
+    if row["corrected"] != corrected:
+        return problem(
+            f"the clock was last corrected by entry {corrected}, not by {row['corrected']}."
+        )
+    if row["due"] is None and open_arms and machine.rules.expiry is not None:
+        return problem("there are open decisions, and none of them would ever expire.")
     return Checked(row["name"], counts["decision"], counts["reward"], None)
 
 

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -20,6 +21,8 @@ import uvicorn
 from .._text import table
 from .app import create_app
 from .check import Checked, check
+from .gate import log
+from .protocol import LimitedHttp
 from .storage import Storage, is_missing
 from .tokens import add_token, check_token, list_tokens, revoke_token
 
@@ -109,6 +112,7 @@ def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str)
     sys.stdout.flush()
     config = uvicorn.Config(
         create_app(storage),
+        http=LimitedHttp,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -117,10 +121,27 @@ def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str)
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=2000,
     )
-    # uvicorn finishes what is open, and then sends itself the signal once more
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    server = _Server(config)
+    signals = signal.SIGTERM, signal.SIGINT
+    for number in signals:
+        signal.signal(number, server.handle_exit)  # uvicorn does so, too, but later
+    server.run(sockets=[listener])
+    for number in signals:  # the rest takes no time, and Python forgets its handlers before the end
+        signal.signal(number, signal.SIG_IGN)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with other manners when it is told to stop."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Finish what is open; at a second Ctrl-C, end at once: what is acknowledged is stored.
+
+        uvicorn would raise the signal once more at the end, and cancel requests with tracebacks.
+        """
+        if self.should_exit and sig == signal.SIGINT:
+            log.warning("interrupted twice")
+            os._exit(130)
+        self.should_exit = True
 
 
 @contextmanager
@@ -135,7 +156,10 @@ def _opened(store: str, *, create: bool = False) -> Iterator[Storage]:
 def check_store(store: str, name: str | None) -> list[Checked]:
     """Replay the log of one bandit, or of all."""
     with _opened(store) as storage:
-        return list(check(storage, name))
+        found = list(check(storage, name))
+        if not found:  # it may be the wrong store, or all that is left of one
+            raise ValueError(f"there are no bandits in {storage.place}, so nothing was checked.")
+    return found
 
 
 def make_token(store: str, scope: str, label: str) -> str:

@@ -1,26 +1,55 @@
-"""The short way for calls that come often: to their functions, and back from other threads."""
+"""The way of a request to its function: strict for all, short for those that come often."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from fastapi import Request, Response
 from fastapi.params import Header
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
+from .models import Refused, short
+
 T = TypeVar("T")
 
 
-class Direct(APIRoute):
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON: of two values for one key, none is what was meant."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise Refused(422, f"{short(twice, 50)} occurs twice in one object; give it once.")
+    return made
+
+
+class Strict(APIRoute):
+    """A call that takes no JSON in which a key occurs twice."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function that answers a request."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            with suppress(ValueError, RecursionError):  # of which FastAPI tells better
+                body = request.scope["state"].get("body", b"")
+                json.loads(body, object_pairs_hook=_without_repeats)
+            return await handle(request)
+
+        return strictly
+
+
+class Direct(Strict):
     """A call whose valid requests go straight to its function; FastAPI describes it.
 
     FastAPI's way from a request to a function takes longer than a decision. Here pydantic checks
@@ -58,12 +87,12 @@ class Direct(APIRoute):
                 given[name] = text
         try:
             if body:
-                given[self._body] = json.loads(body)
+                given[self._body] = json.loads(body, object_pairs_hook=_without_repeats)
             values = {
                 name: check(given[name]) if name in given else default
                 for name, (check, default) in self._checks.items()
             }
-        except (ValueError, RecursionError):  # pydantic's and json's are ValueErrors
+        except (ValueError, RecursionError, Refused):  # pydantic's and json's are ValueErrors
             return None
         return None if inspect.Parameter.empty in values.values() else values
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -22,7 +23,9 @@ BODY_SECONDS = 10.0  # in which a body must arrive
 COOKIE = "ocucb_token"
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_PUBLIC = ("/healthz", "/openapi.json", "/login", "/logout")
+_FORMS = ("/login", "/logout")
+_PUBLIC = ("/healthz", "/openapi.json", *_FORMS)
+_ONCE = (b"authorization", b"content-type", b"idempotency-key")  # headers that decide something
 _HEADERS = [
     (name.encode(), value.encode())
     for name, value in (
@@ -33,7 +36,7 @@ _HEADERS = [
         ),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
+        ("referrer-policy", "same-origin"),  # without it, our own forms would have no origin
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
         ("cache-control", "no-store"),
@@ -110,6 +113,12 @@ class Gate:
         """Let a request through, or answer it here."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         scope.setdefault("state", {})
+        names = [name for name, _ in scope["headers"] if name in _ONCE]
+        if len(names) > len(set(names)):
+            twice = next(name for name in names if names.count(name) > 1).decode()
+            raise Refused(400, f"the header {twice} may occur only once.")
+        if path in _FORMS and _is_foreign(headers):
+            raise Refused(403, f"{path} does not take forms of other sites.")
         if not (path in _PUBLIC or path.startswith("/static/")):
             is_page = path == "/" or path.startswith("/bandits/")
             token = await self._token(headers, method)
@@ -158,6 +167,26 @@ def answer_of(error: Exception) -> Response:
     if status == 503:
         headers["Retry-After"] = "1"
     return JSONResponse({"error": sentence}, status, headers)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Tell whether a browser says that a request comes from another site's page.
+
+    Browsers send Sec-Fetch-Site over TLS and on this machine, and elsewhere an Origin with every
+    form. A proxy may change the Host, so the first counts if it is there.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and _host(origin) != headers.get("host", "").lower()
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _cookie(headers: Headers) -> str:

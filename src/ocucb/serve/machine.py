@@ -101,7 +101,7 @@ class Machine:
                 assert self.rules.control is not None
                 self.bandit.play(self.rules.control)
                 return self.names.index(self.rules.control), share
-            slot = int((u - share) / floor) if floor else m
+            slot = int(min((u - share) / floor, m)) if floor else m  # it may be infinite
             if slot < m or policy_share == 0.0:
                 arm = self.active[min(slot, m - 1)]
                 self.bandit.play(self.names[arm])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
 from math import erfc, isfinite, sqrt
 from typing import Any
 
@@ -10,18 +13,45 @@ import numpy as np
 import sqlalchemy as sa
 
 from .._text import duration
+from ..policies import parse_policy
 from . import storage as tables
 from .models import Rules
-from .service import decision_id, load, no_such_bandit
+from .service import decision_id, load, no_such_bandit, rules_of
 
 MOST_POINTS = 160  # of the curves that a page is sent
 MOST_LINES = 10_000  # of the log in one answer
+MOST_LISTED = 100  # bandits in one answer
+_MOST_ARMS_LISTED = 2000  # of all of them together, unless one alone has more
+_NOTED = 86_400_000_000  # microseconds for which a clock that was ahead is noted
 _RARE = 1e-4  # how often chance alone may raise an alarm at one look
 
 
+# A bandit, with the entry of the log at which the time last went back
+_correction = tables.log.alias()
+_BANDITS = sa.select(
+    tables.bandits, _correction.c.at.label("corrected_at"), _correction.c.detail.label("correction")
+).outerjoin(
+    _correction,
+    sa.and_(
+        _correction.c.bandit == tables.bandits.c.id,
+        _correction.c.seq == tables.bandits.c.corrected,
+    ),
+)
+_NAMED = _BANDITS.where(tables.bandits.c.name == sa.bindparam("name"))
+_PAGE = (
+    _BANDITS.where(tables.bandits.c.name > sa.bindparam("after"))
+    .order_by(tables.bandits.c.name)
+    .limit(sa.bindparam("limit"))
+)
+_some = tables.arms.c.bandit.in_(sa.bindparam("bandits", expanding=True))
+_NUMBERS_OF_ARMS = (
+    sa.select(tables.arms.c.bandit, sa.func.count()).where(_some).group_by(tables.arms.c.bandit)
+)
+_ARMS = sa.select(tables.arms).where(_some).order_by(tables.arms.c.bandit, tables.arms.c.position)
+
+
 def _row(connection: sa.Connection, name: str) -> Any:
-    table = tables.bandits
-    row = connection.execute(sa.select(table).where(table.c.name == name)).mappings().one_or_none()
+    row = connection.execute(_NAMED, {"name": name}).mappings().one_or_none()
     if row is None:
         raise no_such_bandit(name)
     return row
@@ -56,16 +86,7 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
                 "retired": one["retired"] and not control,
             }
         )
-    pulls = sum(arm.pulls for arm in loaded.arms)
-    expired = sum(loaded.expired)
-    lapsed_with_reward = expired if rules.default_reward is not None else 0
-    totals = {
-        "decisions": int(decided.sum()),
-        "rewards": pulls - lapsed_with_reward,
-        "open": sum(arm.open for arm in loaded.arms),
-        "expired": expired,
-        "late": row["late"],
-    }
+    totals = _totals(rules, row, arms)
     return {
         "name": name,
         "policy": machine.bandit.policy.name,
@@ -94,6 +115,21 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
     }
 
 
+def _totals(rules: Rules, row: Any, arms: Sequence[Any]) -> dict[str, int]:
+    """Return the counts of all arms together."""
+    counts = {
+        key: sum(arm[key] for arm in arms) for key in ("decisions", "pulls", "open", "expired")
+    }
+    lapsed_with_reward = counts["expired"] if rules.default_reward is not None else 0
+    return {
+        "decisions": counts["decisions"],
+        "rewards": counts["pulls"] - lapsed_with_reward,
+        "open": counts["open"],
+        "expired": counts["expired"],
+        "late": row["late"],
+    }
+
+
 def _why(rules: Rules, sentence: str, active: int) -> str:
     """Say what would be played next and why, floor and control included."""
     parts = [sentence]
@@ -107,7 +143,7 @@ def _why(rules: Rules, sentence: str, active: int) -> str:
 def health(
     rules: Rules,
     row: Any,
-    arms: list[dict[str, Any]],
+    arms: Sequence[Any],
     totals: dict[str, int],
     now: int,
     round_: int,
@@ -138,12 +174,16 @@ def health(
                     f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
                     f"decisions, but should have {p:.1%}."
                 )
+    if row["corrected"] is not None and now - row["corrected_at"] < _NOTED:
+        ahead = duration(json.loads(row["correction"])["ahead"])
+        ago = duration((now - row["corrected_at"]) / 1e6)
+        notes.append(f"The clock was {ahead} ahead until {ago} ago: times before that are wrong.")
     if round_ > horizon:
         notes.append(f"The bandit is beyond its horizon, {horizon:,}; extend it with PATCH.")
     return notes
 
 
-def _uneven_rewards(rules: Rules, arms: list[dict[str, Any]]) -> str | None:
+def _uneven_rewards(rules: Rules, arms: Sequence[Any]) -> str | None:
     """Say whether the rewards of some arms get lost more often: a chi-square test.
 
     Open decisions are left out, so it needs an expiry: without one, an arm that was played lately
@@ -174,20 +214,71 @@ def _uneven_rewards(rules: Rules, arms: list[dict[str, Any]]) -> str | None:
     )
 
 
-def overview(connection: sa.Connection, now: int) -> list[dict[str, Any]]:
-    """Return a few facts about every bandit, in the order of their names."""
-    names = connection.execute(sa.select(tables.bandits.c.name).order_by("name")).scalars().all()
-    rows = []
-    for name in names:
-        full = summary(connection, name, now)
-        tried = [arm for arm in full["arms"] if arm["mean"] is not None and not arm["retired"]]
-        sign = -1.0 if full["minimize"] else 1.0
-        best = max(tried, key=lambda arm: sign * float(arm["mean"]), default=None)
-        keys = ("name", "label", "round", "horizon", "paused", "totals", "health", "at", "version")
-        rows.append({key: full[key] for key in keys})
-        rows[-1]["arms"] = len(full["arms"])
-        rows[-1]["best"] = None if best is None else best["arm"]
-    return rows
+def overview(
+    connection: sa.Connection, now: int, after: str = "", limit: int = MOST_LISTED
+) -> dict[str, Any]:
+    """Return a few facts about the bandits that follow a name, and the name to go on from.
+
+    Names are in the order of the database. Nothing is replayed or compiled for it: three queries
+    give everything.
+    """
+    found = connection.execute(_PAGE, {"after": after, "limit": limit + 1}).mappings().all()
+    rows = found[:limit]
+    numbers: dict[int, int] = dict(
+        connection.execute(_NUMBERS_OF_ARMS, {"bandits": [row["id"] for row in rows]}).all()
+    )
+    room = _MOST_ARMS_LISTED
+    for i, row in enumerate(rows):
+        room -= numbers[row["id"]]
+        if room < 0 and i:
+            rows = rows[:i]
+            break
+    listed = connection.execute(_ARMS, {"bandits": [row["id"] for row in rows]}).mappings().all()
+    arms = {number: list(group) for number, group in groupby(listed, key=lambda arm: arm["bandit"])}
+    return {
+        "bandits": [_line(row, arms[row["id"]], now) for row in rows],
+        "next": rows[-1]["name"] if len(rows) < len(found) else None,
+    }
+
+
+def _line(row: Any, stored: Sequence[Any], now: int) -> dict[str, Any]:
+    rules = rules_of(row)
+    arms = [
+        {
+            "arm": arm["name"],
+            "decisions": arm["decisions"],
+            "pulls": arm["pulls"],
+            "open": arm["open"],
+            "expired": arm["expired"],
+            "control": arm["name"] == rules.control,
+        }
+        for arm in stored
+    ]
+    totals = _totals(rules, row, arms)
+    sign = -1.0 if rules.minimize else 1.0
+    tried = [
+        arm for arm in stored if arm["pulls"] and (arm["active"] or arm["name"] == rules.control)
+    ]
+    best = max(tried, key=lambda arm: sign * arm["sum"] / arm["pulls"], default=None)
+    round_, horizon = row["rounds"] + 1, row["horizon"]
+    return {
+        "name": row["name"],
+        "label": _label(rules.policy),
+        "round": round_,
+        "horizon": horizon,
+        "paused": row["paused"],
+        "totals": totals,
+        "health": health(rules, row, arms, totals, now, round_, horizon),
+        "at": row["at"] / 1e6,
+        "version": row["version"],
+        "arms": len(arms),
+        "best": None if best is None else best["name"],
+    }
+
+
+@lru_cache(1000)
+def _label(policy: str) -> str:
+    return parse_policy(policy).label
 
 
 def curves(connection: sa.Connection, name: str) -> dict[str, Any]:

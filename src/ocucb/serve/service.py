@@ -4,6 +4,11 @@ Requests that wait for the same bandit share a transaction (group commit): lock 
 reload it if another process has moved it, close decisions that expired, carry out the requests one
 after the other, append to the log, store what changed, commit, answer. A request that is refused
 changes nothing; one that fails is tried again alone, so it cannot take others down.
+
+Times in the log do not decrease, so decisions expire in the order in which they were made. But a
+clock that was ahead must not stop expiry until the time has caught up: if the log is ahead of the
+clock by more than `MOST_LEAD`, an entry of kind "clock" says so, the time goes back, and decisions
+that were made before expire as if they had been made then, at the latest.
 """
 
 from __future__ import annotations
@@ -13,10 +18,12 @@ import hmac
 import json
 import secrets
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,11 +34,13 @@ from ..random import to_seed
 from . import storage as tables
 from .machine import ArmState, Machine, MachineState
 from .models import MOST_ITEMS, Change, DecisionsRequest, Refused, RewardItem, Rules, refusal_of
-from .storage import Storage, StoreUnavailable
+from .storage import PATIENCE, Storage, StoreUnavailable
 
+MOST_LEAD = 60_000_000  # microseconds: more than clocks of servers that share a store may differ
+SMALLEST_FLOOR = 1e-9  # below, traffic cannot be split: decisions have 53 random bits
 MOST_WAITING = 10_000  # requests in the queue of one bandit
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
-_NEVER = 2**62
+_LEAST_PATIENCE = 0.05  # seconds, for a request that has waited too long already
 _LOG_COLUMNS = [column.name for column in tables.log.columns]
 
 
@@ -67,11 +76,18 @@ _OUTCOMES = sa.select(_log.decision, _log.kind, _log.reward).where(
 _LATES = sa.select(_log.decision).where(
     _log.bandit == _here, _log.decision.in_(_some("seqs")), _log.kind == "late"
 )
+_TIME = sa.select(_log.at).where(_log.bandit == _here, _log.seq == sa.bindparam("entry"))
 _NEXT_TO_EXPIRE = (
     sa.select(_log.seq, _log.arm, _log.expires_at)
     .where(_log.bandit == _here, _log.seq > sa.bindparam("after"), _log.kind == "decision")
     .order_by(_log.seq)
     .limit(1000)
+)
+_due = tables.bandits.c.due
+_now: Any = sa.bindparam("now")
+_DUE = sa.select(tables.bandits.c.name).where(_due <= _now)
+_AHEAD = sa.select(tables.bandits.c.name).where(
+    _due > _now, tables.bandits.c.at > _now + sa.literal(MOST_LEAD)
 )
 _UPDATE_BANDIT = tables.bandits.update().where(tables.bandits.c.id == _here)
 _UPDATE_ARM = tables.arms.update().where(
@@ -89,7 +105,6 @@ class _Loaded:
     arms: tuple[ArmState, ...]
     decisions: list[int]
     expired: list[int]
-    next_due: int = 0  # when the first open decision expires, at the earliest
 
 
 @dataclass
@@ -101,6 +116,7 @@ class _Work:
     unit: str | None = None
     decisions: tuple[str, ...] = ()
     size: int = 1
+    since: float = field(default_factory=time.monotonic)
     future: Future[Any] = field(default_factory=Future)
 
 
@@ -134,10 +150,11 @@ class Service:
         clock: Callable[[], int] = tables.now,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        self.storage, self._clock = storage, clock
+        self.storage, self.clock = storage, clock
         self._lanes: dict[str, _Lane] = {}
         self._lock, self._creating = threading.Lock(), threading.Lock()
         self._pool = ThreadPoolExecutor(8, "ocucb-serve")
+        self._compared = 0  # when the log was last compared with the clock
         self.registry = registry or CollectorRegistry()
         self._events = Counter(
             "ocucb_events", "Entries of the log.", ["kind"], registry=self.registry
@@ -159,6 +176,10 @@ class Service:
         """Create a bandit; return False if the same one exists already."""
         asked = _canonical(rules)
         if (known := self._rules_of(name)) is None:
+            if 0.0 < rules.floor < SMALLEST_FLOOR:
+                raise Refused(
+                    422, f"floor must be 0 or at least {SMALLEST_FLOOR:g}, got {rules.floor:g}."
+                )
             seed = rules.seed if rules.seed is not None else to_seed(None)
             try:
                 with self._creating:  # compiling a policy once is enough
@@ -167,7 +188,7 @@ class Service:
                 raise Refused(422, str(error)) from None
             try:
                 with self.storage.writing() as connection:
-                    _insert_bandit(connection, name, asked, machine, self._clock())
+                    _insert_bandit(connection, name, asked, machine, self.clock())
                 return True
             except sa.exc.IntegrityError:  # another process was faster
                 known = self._rules_of(name)
@@ -209,17 +230,24 @@ class Service:
         return self._submit(name, _Work(lambda turn: turn.change(change)))
 
     def sweep(self) -> None:
-        """Close decisions that have expired, in all bandits."""
+        """Close decisions that have expired, in all bandits; look for a clock that was ahead."""
+        now = self.clock()
+        queries = [_DUE]
+        if not self._compared <= now < self._compared + MOST_LEAD:
+            queries.append(_AHEAD)
+            self._compared = now
         with self.storage.reading() as connection:
-            query = sa.select(tables.bandits.c.name, tables.bandits.c.rules)
-            found = connection.execute(query).all()
-        waiting = [
-            self._submit(name, _Work(lambda turn: None))
-            for name, rules in found
-            if json.loads(rules).get("expiry") is not None
-        ]
-        for future in waiting:
-            future.result()
+            found = [connection.execute(query, {"now": now}).scalars().all() for query in queries]
+        failure: Exception | None = None
+        for name in chain(*found):  # one by one, so that no request waits behind many
+            try:
+                self._submit(name, _Work(lambda turn: None)).result()
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # the others can be swept
+                failure = error
+        if failure is not None:
+            raise failure
 
     # One writer a bandit
 
@@ -257,9 +285,10 @@ class Service:
 
     def _carry_out(self, name: str, lane: _Lane, group: list[_Work]) -> None:
         """Carry out requests in one transaction, and answer them once it is committed."""
+        patience = max(_LEAST_PATIENCE, group[0].since + PATIENCE - time.monotonic())
         try:
-            with self.storage.writing() as connection:
-                turn = _Turn(connection, name, lane.loaded, self._clock())
+            with self.storage.writing(patience) as connection:
+                turn = _Turn(connection, name, lane.loaded, self.clock())
                 answers = turn.run(group)
         except BaseException as error:
             lane.loaded = None  # it may be half-way
@@ -298,8 +327,11 @@ class _Turn:
         self._row = row
         self._id: int = row["id"]
         self._secret = bytes.fromhex(row["secret"])
-        self._at = max(clock, row["at"])
+        self._lead: int = row["at"] - clock
+        self._at = clock if self._lead > MOST_LEAD else max(clock, row["at"])
         self._seq: int = row["version"]
+        self._due: int | None = row["due"]
+        self._corrected: int | None = row["corrected"]
         self._expired_through: int = row["expired_through"]
         self._rewarded_at: int | None = row["rewarded_at"]
         self._late: int = row["late"]
@@ -314,6 +346,7 @@ class _Turn:
 
     def run(self, group: list[_Work]) -> list[Any]:
         """Carry out requests; the answer to one may be a refusal."""
+        self._correct()
         self._expire()
         self._fetch(group)
         answers: list[Any] = []
@@ -411,15 +444,14 @@ class _Turn:
 
     def _decide_once(self, unit: str | None) -> None:
         arm, propensity = self.machine.decide(self._seq + 1)
-        expiry = self.machine.rules.expiry
-        expires_at = None if expiry is None else self._at + round(expiry * 1e6)
+        expires_at = self._at + self._expiry() if self.machine.rules.expiry else None
         seq = self._append(
             "decision", arm=arm, propensity=propensity, unit=unit, expires_at=expires_at
         )
         self._decided[seq] = self._rows[-1]
         self.loaded.decisions[arm] += 1
-        if expires_at is not None:
-            self.loaded.next_due = min(self.loaded.next_due, expires_at)
+        if self._due is None:
+            self._due = expires_at
         if unit is not None:
             self._units[unit] = seq
 
@@ -472,15 +504,24 @@ class _Turn:
         self.loaded.decisions.extend([0] * added)
         self.loaded.expired.extend([0] * added)
 
-    # Expiry: times never decrease, so decisions expire in the order in which they were made
+    # Expiry
+
+    def _correct(self) -> None:
+        """Note that the clock was ahead, if it was by too much."""
+        if self._lead > MOST_LEAD:
+            self._corrected = self._append("clock", detail=json.dumps({"ahead": self._lead / 1e6}))
+            if self._due is not None:
+                self._due = min(self._due, self._at + self._expiry())
+
+    def _expiry(self) -> int:
+        return round((self.machine.rules.expiry or 0.0) * 1e6)
 
     def _expire(self) -> None:
-        rules, loaded = self.machine.rules, self.loaded
-        if rules.expiry is None:
-            return
-        while loaded.next_due <= self._at:
+        """Close what is due: decisions expire in the order in which they were made."""
+        while self._due is not None and self._due <= self._at:
             rows = self._select(_NEXT_TO_EXPIRE, after=self._expired_through).all()
-            due = [row for row in rows if row.expires_at <= self._at]
+            times = self._times_of_expiry(rows)
+            due = [row for row, when in zip(rows, times, strict=True) if when <= self._at]
             closed = self._outcomes([row.seq for row in due]) if due else {}
             for row in due:
                 if row.seq not in closed:
@@ -488,9 +529,20 @@ class _Turn:
             if due:
                 self._expired_through = due[-1].seq
             if len(due) < len(rows):
-                loaded.next_due = rows[len(due)].expires_at
+                self._due = times[len(due)]
             elif not rows:
-                loaded.next_due = _NEVER
+                self._due = None
+
+    def _times_of_expiry(self, rows: Sequence[Any]) -> list[int]:
+        """Return when decisions expire; those that a clock which was ahead has dated, sooner."""
+        corrected = self._corrected
+        if corrected is None or not rows or rows[0].seq > corrected:
+            return [row.expires_at for row in rows]
+        at = self._select(_TIME, entry=corrected).scalar()
+        latest = (self._at if at is None else at) + self._expiry()  # None: it is not stored yet
+        return [
+            min(row.expires_at, latest) if row.seq < corrected else row.expires_at for row in rows
+        ]
 
     def _lapse(self, seq: int, arm: int) -> None:
         default = self.machine.rules.default_reward
@@ -509,8 +561,9 @@ class _Turn:
         """Write what is new; the transaction is committed by whoever began it."""
         connection, loaded = self._connection, self.loaded
         if not self._rows and not self._new_requests:
-            if self._expired_through != self._row["expired_through"]:
-                self._update(expired_through=self._expired_through)
+            before = self._row["expired_through"], self._row["due"]
+            if (self._expired_through, self._due) != before:
+                self._update(expired_through=self._expired_through, due=self._due)
             return
         if self._rows:
             connection.execute(_INSERT_LOG, self._rows)
@@ -529,6 +582,8 @@ class _Turn:
             memory=json.dumps(state.memory),
             rewarded_at=self._rewarded_at,
             late=self._late,
+            due=self._due,
+            corrected=self._corrected,
         )
         self._store_point(state)
         loaded.version, loaded.arms = self._seq, state.arms
@@ -638,6 +693,8 @@ def _insert_bandit(
         "memory": json.dumps(state.memory),
         "rewarded_at": None,
         "late": 0,
+        "due": None,
+        "corrected": None,
     }
     number = connection.execute(tables.bandits.insert(), row).inserted_primary_key
     assert number is not None

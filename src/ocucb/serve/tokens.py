@@ -118,7 +118,9 @@ def _parsed(text: str) -> tuple[int, str]:
     prefix, _, rest = text.partition("_")
     number, _, secret = rest.partition("_")
     good = prefix == "ocucb" and number.isascii() and number.isdecimal() and len(number) < 10
-    return (int(number), secret) if good else (0, "")
+    if not good or number.startswith("0"):  # a token is written in one way only
+        return 0, ""
+    return int(number), secret
 
 
 def _digest(secret: str) -> str:

@@ -15,9 +15,17 @@ function row(one) {
     number(one.totals.expired));
 }
 
+const here = new URLSearchParams(window.location.search); // after, limit
+const [first, more] = ["first", "next"].map((id) => document.getElementById(id));
+first.hidden = !here.has("after");
+
 await watch(async () => {
-  const { bandits } = await ask("/v1/bandits");
-  document.getElementById("empty").hidden = bandits.length > 0;
+  const { bandits, next } = await ask(`/v1/bandits?${here}`);
+  document.getElementById("empty").hidden = bandits.length > 0 || here.has("after");
+  const there = new URLSearchParams(here);
+  there.set("after", next ?? "");
+  more.href = `/?${there}`;
+  more.hidden = next === null;
   const table = document.getElementById("bandits");
   table.hidden = bandits.length === 0;
   table.tBodies[0].replaceChildren(...bandits.map(row));
