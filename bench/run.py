@@ -459,7 +459,7 @@ def _sampling_gain(
     while first < runs:
         spans.append((first, min(plain.block_from(first), runs - first)))
         first += spans[-1][1]
-    deviation = tilt(plain, 1, always=True).play(0, 40 * runs).deviation.value
+    deviation = tilt(plain, 1, always=True).play(0, 40 * runs).deviation(0.0).value
     errors = [float(one.play(0, 2 * runs).stderr[-1]) for one in tilted]
     play, auto, pilot = best_times(
         lambda times: [run_blocks(plain, spans) for _ in range(times)],

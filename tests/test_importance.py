@@ -635,8 +635,9 @@ def test_merging_in_any_split_equals_one_block():
         assert merged.stderr == pytest.approx(whole.stderr, rel=1e-9)
         assert merged.pulls == pytest.approx(whole.pulls, rel=1e-12)
         assert merged.kurtosis == pytest.approx(whole.kurtosis, rel=1e-9)
-        for name in ("weight", "deviation", "failure"):
-            assert getattr(merged, name) == pytest.approx(getattr(whole, name), rel=1e-9)
+        assert merged.weight == pytest.approx(whole.weight, rel=1e-9)
+        assert merged.deviation(250.0) == pytest.approx(whole.deviation(250.0), rel=1e-9)
+        assert merged.failure(125.0) == pytest.approx(whole.failure(125.0), rel=1e-9)
         assert merged.histogram == pytest.approx(whole.histogram, rel=1e-12)
         assert (merged.sample == y).all()
         assert (merged.weights == w).all()
@@ -653,13 +654,17 @@ def test_weights_of_one_leave_plain_formulae():
     assert one.deviation.value == pytest.approx(one.sample.std(ddof=1), rel=1e-12)
     centred = one.sample - one.sample.mean()
     spread = ((centred**2 - centred.var()) ** 2).sum() / 499 / 500  # of the variance
-    assert one.deviation.stderr == pytest.approx(sqrt(spread) / (2 * one.sample.std()), rel=2e-3)
+    typical = (centred**4).sum() / (centred**2).sum()
+    seen = math.hypot(sqrt(spread), 4 * typical / 500) / (2 * one.sample.std())
+    worst = (one.worst - one.mean_regret) ** 2
+    unseen = (sqrt(one.sample.var() + 3 * worst / 500) - one.sample.std()) / 2
+    assert one.deviation.stderr == pytest.approx(math.hypot(seen, unseen), rel=2e-3)
     assert one.histogram[0].sum() == 500
     edges, values, errors = one.tail_curve()
     for b in (100, 200, 300):
         above = (one.sample > edges[b]).mean()
         assert values[b] == pytest.approx(above)
-        assert errors[b] == pytest.approx(sqrt(above * (1 - above) / 499))
+        assert errors[b] == pytest.approx(math.hypot(sqrt(above * (1 - above) / 499), 1.5 / 500))
 
 
 def test_tail():
@@ -670,7 +675,7 @@ def test_tail():
     assert (np.diff(values) >= 0.0).all()
     assert ((values >= 0.0) & (values <= 1.0)).all()
     assert (errors >= 0.0).all()
-    assert one.tail(0.0) == one.tail(1e-300) == pytest.approx((1.0, 0.0), abs=1e-12)
+    assert one.tail(0.0) == one.tail(1e-300) == pytest.approx((1.0, 0.0), abs=0.005)
     assert one.tail(250.0) == one.tail(math.inf) == (0.0, 0.0)
     # a failure is a regret above half the worst one; 125 is an edge
     assert one.tail(125.0) == pytest.approx(one.failure, rel=1e-6)
@@ -778,7 +783,7 @@ def test_precision():
 
 
 def test_auto():
-    for runs, expected in ((999, "plain"), (1000, "tilted")):
+    for runs, expected in ((199, "plain"), (200, "tilted")):
         assert ocucb.simulate(**CALL, runs=runs)[0].sampling == expected
     with pytest.raises(ValueError, match="unknown sampling 'biased'; choose from auto, plain, til"):
         ocucb.simulate(**CALL, runs=10, sampling="biased")

@@ -309,7 +309,7 @@ def simulate(
             help="auto, plain or tilted. Tilted runs make bad first rewards of the best arm far "
             "more frequent and are weighted accordingly, so that rare failures, which dominate "
             "mean and variance, are measured with far fewer runs; means are also corrected for the "
-            "arms' luck. auto tilts where that pays off, from 1000 runs on.",
+            "arms' luck. auto tilts where that pays off, from 200 runs on.",
         ),
     ] = "auto",
     checkpoints: Annotated[

@@ -43,14 +43,18 @@ import numpy as np
 from ._types import Counts, Floats
 from .problems import Problem
 
-_DEPTHS = (0.75, 1.5, 2.5, 3.5)  # shifts beyond the gap, in standard errors of the first rewards
+# Shifts beyond the gap, in standard errors of the first rewards. Bonuses are as large as the last
+# one at horizons of 10^9.
+_DEPTHS = (0.75, 1.5, 2.5, 3.5, 5.0, 7.0)
 _LONGEST = 1024  # pulls of the best arm that may be tilted
-_PLAIN = 0.35  # smallest share of plain runs, before small ones are raised: 0.3 then
+_PLAIN = 0.4  # smallest share of plain runs, before small ones are raised: 0.3 then
 _STEPS = 4  # EM steps: many more would fit the noise of the pilot
+_BROAD = 0.125  # share of runs drawn from the first mixture's tilted components
 _PARTS = 1024.0  # shares are multiples of 1 / _PARTS, and at least that
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
 _RARE = 1e-30  # relative variance of the regret that is none
 PILOT_RUNS = 256
+FEWEST_RUNS = 200  # from which on weighted error bars cover
 MARKS = 3  # the row of `Mixture.table` that has the marks
 WORTHWHILE = 1.1  # gain from which runs are tilted
 
@@ -113,6 +117,23 @@ def obstacle(problem: Problem, horizon: int) -> str | None:
     return None
 
 
+def failure_cost(problem: Problem, horizon: int) -> float:
+    """Return the regret of a run that settles on the wrong arm: the nearest that is worse.
+
+    Its gap exceeds the standard error of a mean over the horizon, if that of any arm does. To
+    settle on an arm that is much worse takes so much more bad luck that it costs less on average.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> failure_cost(ocucb.gaussian([0.0, -1e-9, -0.25, -1.0]), 1000)
+    250.0
+    """
+    gaps = problem.gaps
+    matter = gaps[gaps > problem.sigma / math.sqrt(horizon)]
+    return horizon * float(matter.min() if matter.size else gaps.max())
+
+
 def _spread(problem: Problem, arm: int) -> float:
     """Return the standard deviation of an arm's rewards."""
     mean, scale = float(problem.means[arm]), float(problem.scales[arm])
@@ -133,11 +154,11 @@ def first_mixture(problem: Problem, horizon: int) -> Mixture:
     lengths, shifts = [0], [0.0]
     length = 1
     while length <= min(_LONGEST, horizon // 2):
-        for depth in _DEPTHS:
-            shift = gap + depth * spread / math.sqrt(length)
-            # at most nearly down to the smallest reward
-            shifts.append(min(shift, 0.98 * (mean - least)))
-            lengths.append(length)
+        wanted = (gap + depth * spread / math.sqrt(length) for depth in _DEPTHS)
+        # at most nearly down to the smallest reward
+        found = sorted({min(shift, 0.98 * (mean - least)) for shift in wanted})
+        shifts += found
+        lengths += [length] * len(found)
         length *= 2
     shares = np.full(len(shifts), (1.0 - _PLAIN) / (len(shifts) - 1))
     shares[0] = _PLAIN
@@ -218,8 +239,10 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
         if shares[0] < _PLAIN:
             shares *= (1.0 - _PLAIN) / (1.0 - shares[0])
             shares[0] = _PLAIN
-    # Rounded, so that the last bits of exponentials do not matter. Every component keeps a small
-    # share: tails need failures that are too rare to matter for the mean.
+    # Every component keeps a share: deviations and tails need failures that are too rare to matter
+    # for the mean. Rounded, so that the last bits of exponentials do not matter.
+    tilted = mixture.shares[1:] / mixture.shares[1:].sum()
+    shares = (1.0 - _BROAD) * shares + _BROAD * np.concatenate([[0.0], tilted])
     shares = np.maximum(np.round(shares * _PARTS), 1.0) / _PARTS
     shares[0] = 1.0 - shares[1:].sum()
     final = weights / _density(shares, ratios)

@@ -31,6 +31,7 @@ from ._files import replacing
 from ._text import table
 from ._types import Counts, Floats
 from .engine import Outcome
+from .importance import FEWEST_RUNS
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -45,6 +46,10 @@ _TRUTHS = np.array([1.0, 0.0, 0.0])  # what the control variates w, w a and w b 
 CONTROLS = _TRUTHS.size
 _FEWEST = 64  # runs: with fewer, fitted control variates do more harm than good
 _COLLINEAR = 1e-9  # share of a control variate that the others must leave
+# What was not seen counts as this many runs, as a standard error: an event with an expectation of
+# 3 occurrences is missed with probability 5%, and k ± 2 sqrt(k + 1.5^2) covers Poisson means.
+UNSEEN = 1.5
+_SKEWED = 4.0  # the same where contributions differ in size: weights, squares
 SAMPLINGS = ("plain", "tilted")
 _ROUNDS = "increasing rounds that ends with the horizon"
 
@@ -70,6 +75,10 @@ class Description(NamedTuple):
 
 class Estimate(NamedTuple):
     """A number and its standard error.
+
+    Probabilities, deviations and `PolicyResult.cvar` have a standard error that allows for runs
+    that might have been seen but were not. Where it is larger than half the value, read
+    ``value + 2 * stderr`` as an upper bound.
 
     Attributes
     ----------
@@ -236,27 +245,45 @@ class Moments:
         """The mean weight; its expectation is 1."""
         return Estimate(float(self.powers[0]), self._error(float(self.power_products[0, 0])))
 
-    @property
-    def failure(self) -> Estimate:
-        """The probability of a failure."""
+    def failure(self, least: float) -> Estimate:
+        """Return the probability of a failure, whose regret is `least` or more; if 0, none can."""
+        if not least > 0.0:
+            return Estimate(0.0, 0.0)
         (*_, share), products, used = self._powers()
-        return Estimate(
-            min(_not_negative(float(share)), 1.0), self._error(float(products[-1, -1]), used)
-        )
+        value = min(_not_negative(float(share)), 1.0)
+        error = self._error(float(products[-1, -1]), used)
+        weighted = float(self.powers[-1])
+        squares = float(self.power_products[-1, -1]) / self.runs + weighted**2
+        one_more = _one_more(self.sample, self.weights, weighted, squares, least)
+        return Estimate(value, math.hypot(error, float(one_more) / self.runs))
 
-    @property
-    def deviation(self) -> Estimate:
-        """The standard deviation of the final regret."""
+    def deviation(self, worst: float) -> Estimate:
+        """Return the standard deviation of the final regret, which is `worst` at most.
+
+        Two things may be missing: more contributions like those that were seen, and, in plain
+        runs, one of the worst regret. With tilted ones, what makes the best arm fail was sought,
+        and the largest regret of a run that might as well be plain takes its place.
+        """
         (first, second, _), products, used = self._powers()
         variance = float(second - first**2) * self.runs / max(1, self.runs - 1)
-        if self.runs == 1 or not variance > 0.0:
-            return Estimate(0.0 if self.runs > 1 else math.nan, math.nan)
+        if self.runs == 1:
+            return Estimate(math.nan, math.nan)
+        deviation = math.sqrt(_not_negative(variance))
         # the delta method: the variance depends on two means
         slope = np.array([-2.0 * first, 1.0])
-        square = float((slope[:, None] * slope * products[:2, :2]).sum())
-        deviation = math.sqrt(variance)
-        error = self._error(square, used) / (2.0 * deviation)
-        return Estimate(deviation * self.unit, error * self.unit)
+        error = self._error(float((slope[:, None] * slope * products[:2, :2]).sum()), used)
+        mean = self.centre + self.unit * float(first)
+        (*_, average, _), squares = self._centred_at(mean)
+        if average > 0.0:
+            typical = float(squares[-2, -2] / self.runs / average + average)
+            typical *= (_unit(mean) / self.unit) ** 2
+            error = math.hypot(error, _SKEWED * typical / self.runs)
+        seen = error / (2.0 * deviation) if deviation > 0.0 else 0.0
+        farthest = worst if _plain(self.weights) else _farthest(self.sample, self.weights)
+        away = (farthest - mean) / self.unit
+        more = 2.0 * UNSEEN * float(self.weights.max()) * away**2 / self.runs
+        unseen = 0.5 * (math.hypot(deviation, math.sqrt(more)) - deviation)
+        return Estimate(deviation * self.unit, math.hypot(seen, unseen) * self.unit)
 
     def _powers(self) -> tuple[Floats, Floats, int]:
         """Return the means of w d, w d^2 and w f, corrected, and what is left of their products.
@@ -320,6 +347,36 @@ class Moments:
         powers = (turn * self.powers).sum(axis=1)
         half = (turn[:, :, None] * self.power_products).sum(axis=1)
         return powers, (half[:, None, :] * turn).sum(axis=2)
+
+
+def _plain(weights: Floats) -> bool:
+    return bool((weights == 1.0).all())
+
+
+def _farthest(sample: Floats, weights: Floats) -> float:
+    """Return the largest regret of a run that is as likely plain as in the mixture, or likelier."""
+    return float(sample[weights >= 1.0].max(initial=0.0))
+
+
+def _one_more(sample: Floats, weights: Floats, values: Any, squares: Any, x: Any) -> Any:
+    """Return what one more run with a regret above x might weigh, times how many may be missing.
+
+    Such runs have the mean weight `values` and mean squared weight `squares`, which say how much
+    one weighs that is like those that were seen. A plain run has the weight 1, seen or not. The
+    mixtures of tilted runs make the best arm fail, so what else leads to regrets above x shows only
+    in runs that might as well be plain, and these have the largest weight. Their mean has a
+    standard error that is believed: those that were not seen do not add more to their second moment
+    than a few of the largest regret that was. So by Markov's inequality, regrets above x are rarer
+    than these by the square of the ratio. That says nothing where no run shows that x is reached.
+    """
+    if _plain(weights):
+        return np.full(np.shape(x), UNSEEN)
+    values, squares, x = (np.asarray(part, dtype=np.float64) for part in (values, squares, x))
+    typical = np.divide(squares, values, out=np.zeros(values.shape), where=values > 0.0)
+    with np.errstate(divide="ignore"):
+        ratio = _farthest(sample, weights) / x
+    rarer = np.where(values > 0.0, np.minimum(1.0, ratio**2), 1.0)
+    return np.maximum(_SKEWED * typical, UNSEEN * float(weights.max()) * rarer)
 
 
 def _unit(centre: float) -> float:
@@ -457,7 +514,10 @@ class PolicyResult:
     def tail(self, x: float) -> Estimate:
         """Return the probability that the final regret exceeds x, with its standard error.
 
-        It comes from a histogram with bins 2% wide: x is rounded to the nearest edge.
+        It comes from a histogram with bins 2% wide: x is rounded to the nearest edge. The standard
+        error allows for what was not seen: without a regret above x in N plain runs, 0 ± 3/N
+        remains. With tilted runs it is smaller far out, where only a failure of the best arm, which
+        they seek, leads.
 
         Parameters
         ----------
@@ -471,7 +531,11 @@ class PolicyResult:
         Examples
         --------
         >>> import ocucb
-        >>> ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1)["ucb"].tail(1e6)
+        >>> result = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1)["ucb"]
+        >>> value, stderr = result.tail(20.0)
+        >>> value + 2 * stderr < 0.2
+        True
+        >>> result.tail(1e6)  # more than the worst regret
         Estimate(value=0.0, stderr=0.0)
         """
         if not x >= 0.0:
@@ -511,8 +575,12 @@ class PolicyResult:
             slope, used = products / spread, 1
         left = seconds - values**2 - slope * products
         errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1 - used))
+        edges = bin_edges(self.worst)
+        one_more = _one_more(self.sample, self.weights, values, seconds, edges)
+        errors = np.hypot(errors, one_more / self.runs)
+        errors[0] = 0.0  # nothing exceeds the worst regret
         values = np.clip(values - slope * (sums[-1] - 1.0), 0.0, 1.0)
-        return bin_edges(self.worst), values, errors
+        return edges, values, errors
 
     def cvar(self, level: float = 0.95) -> Estimate:
         """Return the mean of the final regret over the worst ``1 - level`` of the runs.
@@ -539,8 +607,15 @@ class PolicyResult:
             raise ValueError(f"level must be at least 0 and below 1, got {level}.")
         start = float(self.quantile(level))
         excess = self.weights * np.maximum(self.sample - start, 0.0) / (1.0 - level)
-        error = excess.std(ddof=1) / math.sqrt(excess.size) if excess.size > 1 else math.nan
-        return Estimate(start + float(excess.mean()), float(error))
+        if excess.size == 1:
+            return Estimate(start + float(excess[0]), math.nan)
+        farthest = self.worst if self.sampling == "plain" else _farthest(self.sample, self.weights)
+        unseen = float(self.weights.max()) * max(0.0, farthest - start) / (1.0 - level)
+        mean = float(excess.mean())
+        typical = float((excess**2).mean()) / mean if mean > 0.0 else 0.0
+        error = float(excess.std(ddof=1)) / math.sqrt(excess.size)
+        one_more = max(_SKEWED * typical, UNSEEN * unseen)
+        return Estimate(start + mean, math.hypot(error, one_more / excess.size))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result at the horizon as plain numbers: one object in ``--json``.
@@ -657,8 +732,9 @@ class SimulationResult:
         --------
         >>> import ocucb
         >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
-        >>> print(result.table().splitlines()[-1])
+        >>> print("\n".join(result.table().splitlines()[2:]))
         gap:K=2,gap=0.3, gaussian rewards, sigma = 1, horizon 100, seed 1
+        With fewer than 200 plain runs, error bars can miss rare failures.
         """
         rows = [("policy", "mean regret", "± 2 s.e.", "median", "95%", "runs", "engine", "seconds")]
         for one in self:
@@ -686,6 +762,10 @@ class SimulationResult:
                     f"{one.label}: {one.sampling} sampling, worth "
                     f"{_worth(one.effective_runs)} plain runs; mean weight {weight}"
                 )
+        if any(one.sampling == "plain" and one.runs < FEWEST_RUNS for one in self):
+            lines.append(
+                f"With fewer than {FEWEST_RUNS} plain runs, error bars can miss rare failures."
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -934,6 +1014,9 @@ class SimulationResult:
 
 def result_of(played: Description, moments: Moments, seconds: float) -> SimulationResult:
     """Turn the merged blocks of one policy into a result."""
+    gaps = np.max(played.means) - played.means
+    worst = played.horizon * float(np.max(gaps))
+    least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
     one = PolicyResult(
         policy=played.policy,
         label=played.label,
@@ -949,10 +1032,10 @@ def result_of(played: Description, moments: Moments, seconds: float) -> Simulati
         seconds=seconds,
         sampling=played.sampling,
         weight=moments.weight,
-        deviation=moments.deviation,
-        failure=moments.failure,
+        deviation=moments.deviation(worst),
+        failure=moments.failure(0.5 * played.horizon * least),
         histogram=moments.histogram,
-        worst=played.horizon * float(np.max(played.means) - np.min(played.means)),
+        worst=worst,
     )
     return _result_on(played, [one])
 

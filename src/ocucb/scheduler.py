@@ -39,7 +39,7 @@ from .specification import (
 )
 from .store import Store
 
-FEWEST_RUNS = 1000  # with fewer, the error bar itself is too uncertain
+FEWEST_RUNS = 1000  # before a precision counts as reached: an early error bar is too uncertain
 _PILOT_BLOCK = 16  # runs of a pilot in a task
 _IN_FLIGHT = 64  # tasks at a time for an executor of unknown size
 _TASK = 0.5  # seconds of work in a task for an executor: handing one over costs milliseconds
@@ -81,10 +81,11 @@ class Job:
 
     @property
     def half_width(self) -> float:
-        """Two standard errors of the mean regret at the horizon."""
+        """Two standard errors of the mean regret at the horizon, unseen failures included."""
         if self.merged is None or self.merged.runs < 2:
             return math.inf
-        return 2.0 * float(self.merged.stderr[-1])
+        unseen = self.specification.unseen(self.merged.runs)
+        return 2.0 * math.hypot(float(self.merged.stderr[-1]), unseen)
 
     @property
     def seconds_per_run(self) -> float:
@@ -107,15 +108,19 @@ class Job:
     def runs_needed(self) -> tuple[float, float]:
         """Return a range for the number of runs that the precision will take.
 
-        The error bar shrinks with the square root of the runs, but is itself an estimate. A long
-        tail (high kurtosis) makes it a poor one, and the range wide.
+        The error bar shrinks with the square root of the runs (and what was not seen, with their
+        number), but is itself an estimate. A long tail (high kurtosis) makes it a poor one, and the
+        range wide.
         """
         assert self.merged is not None
         assert self.precision is not None
         runs, mean = self.merged.runs, float(self.merged.regret[-1])
         if runs < FEWEST_RUNS or not mean > 0.0:
             return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
-        guess = runs * (self.half_width / (self.precision * mean)) ** 2
+        goal = 0.5 * self.precision * mean
+        seen = (float(self.merged.stderr[-1]) / goal) ** 2
+        unseen = (self.specification.unseen(runs) / goal) ** 2
+        guess = runs * 0.5 * (seen + math.sqrt(seen**2 + 4.0 * unseen))
         # relative errors of the variance (from the fourth moment) and of the squared mean
         doubt = math.sqrt((self.merged.kurtosis - 1.0) / runs + (self.half_width / mean) ** 2)
         low, high = guess / (1.0 + 2.0 * doubt), guess * (1.0 + 2.0 * doubt)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import importance
 from ._compile import cores
 from ._text import to_count
 from ._types import Counts
@@ -29,7 +30,7 @@ from .problems import Problem
 from .progress import Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
-from .scheduler import FEWEST_RUNS, Job, run_jobs, tilt
+from .scheduler import Job, run_jobs, tilt
 from .specification import Specification
 from .store import Store, StoreError
 
@@ -99,8 +100,9 @@ def simulate(
     precision : float, optional
         Continue until two standard errors are at most this share of the mean regret, for each
         policy: 0.01 for one percent. At least 1000 runs are played; a warning says so if the
-        maximum comes first. Stopping when an error bar looks small makes it slightly too small on
-        average.
+        maximum comes first. Plain runs that have not failed also continue until a failure rarer
+        than they can show would not matter. Stopping when an error bar looks small makes it
+        slightly too small on average.
     rng : int, numpy Generator or None
         Seed. The same seed gives the same numbers, to the last bit, regardless of the number
         of workers; None takes a new one, which the result reports. Runs of different policies,
@@ -115,7 +117,7 @@ def simulate(
         How runs are drawn. "plain": as the problem says. "tilted": by importance sampling, which
         makes bad first rewards of the best arm frequent and weights runs accordingly, so that rare
         failures are measured with far fewer runs; means are also corrected for the arms' luck,
-        which explains most of the variation among other runs. "auto" tilts if at least 1000 runs
+        which explains most of the variation among other runs. "auto" tilts if at least 200 runs
         are asked for and a pilot of 256 runs finds that it pays off.
     workers : int, optional
         Threads; all cores by default. With an executor, its number of workers: it is given four
@@ -190,7 +192,7 @@ def simulate(
                 keeper = open_now.enter_context(Store(keeper))
             meter = open_now.enter_context(Meter(progress))
             with Interrupts() as interrupts:
-                if sampling == "tilted" or (sampling == "auto" and runs >= FEWEST_RUNS):
+                if sampling == "tilted" or (sampling == "auto" and runs >= importance.FEWEST_RUNS):
                     for job in jobs:
                         job.specification = tilt(
                             job.specification,

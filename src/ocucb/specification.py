@@ -34,12 +34,12 @@ from .engine import (
     new_game,
     new_outcome,
 )
-from .importance import PLAIN, Mixture, Pilot, run_weights
+from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
 from .policies import Policy
 from .policies._base import formula_raised
 from .problems import Problem
 from .random import stream_key
-from .results import Description, Moments
+from .results import UNSEEN, Description, Moments
 
 _SMALLEST = 64  # runs in the first blocks
 
@@ -209,6 +209,16 @@ class Specification:
                 f"gave {reason}."
             )
         return outcome
+
+    def unseen(self, runs: int) -> float:
+        """Return the standard error of the mean regret owing to failures that no run has shown.
+
+        Runs that stop by their own standard error would stop too soon where it is small because
+        none of them failed. Mixtures see to it that some tilted ones do.
+        """
+        if self.mixture.arm >= 0:
+            return 0.0
+        return UNSEEN * failure_cost(self.problem, self.horizon) / runs
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:

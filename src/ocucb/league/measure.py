@@ -23,7 +23,7 @@ from ..importance import PLAIN, Mixture, first_mixture, obstacle
 from ..policies import Policy
 from ..problems import Problem
 from ..reports.estimates import Uncertain
-from ..reports.measure import deviation_error, whole_blocks
+from ..reports.measure import whole_blocks
 from ..results import PolicyResult
 from ..scheduler import Job
 from ..simulation import specify
@@ -241,7 +241,7 @@ def read_cell(task: Task, job: Job) -> Cell:
         runs=result.runs,
         effective_runs=result.effective_runs,
         mean=Uncertain(result.mean_regret, float(result.stderr[-1])),
-        deviation=Uncertain(result.deviation.value, deviation_error(result)),
+        deviation=Uncertain(*result.deviation),
         failure=Uncertain(*result.failure),
         median=median,
         disaster=Uncertain(*tail),

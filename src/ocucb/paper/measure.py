@@ -15,7 +15,7 @@ import numpy as np
 from .._waiting import interruptible
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture
-from ..reports.measure import RunContext, deviation_error, whole_blocks
+from ..reports.measure import RunContext, whole_blocks
 from ..reports.measure import measure as measure_all
 from ..results import QUANTILES
 from ..scheduler import Job, tilt
@@ -48,11 +48,10 @@ class Point:
     precision : float
         The share of the axis that runs were allotted for; nan if their number was given.
     mean, stderr : float
-        Mean regret at the horizon and its standard error; in a panel of tails, the probability of
-        a regret above x.
+        Mean regret at the horizon and its standard error, which allows for failures that plain
+        runs have not shown; in a panel of tails, the probability of a regret above x.
     deviation, deviation_error : float
-        Standard deviation of the regret, and its standard error. That of plain runs allows for one
-        worst-case run missing from the sample.
+        Standard deviation of the regret, and its standard error.
     quantiles : tuple of float
         At the levels `QUANTILES`.
     seconds : float
@@ -237,9 +236,9 @@ def _points(task: Task, job: Job) -> list[Point]:
         mean_weight=result.weight.value,
         precision=task.precision,
         mean=result.mean_regret,
-        stderr=float(result.stderr[-1]),
+        stderr=math.hypot(result.stderr[-1], job.specification.unseen(result.runs)),
         deviation=result.deviation.value,
-        deviation_error=deviation_error(result),
+        deviation_error=result.deviation.stderr,
         quantiles=tuple(map(float, result.quantile(QUANTILES))),
         seconds=result.seconds,
     )

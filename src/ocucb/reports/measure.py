@@ -6,7 +6,6 @@ workers or interruptions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ import numpy as np
 
 from .._text import duration
 from .._waiting import Interrupts, interruptible
-from ..results import PolicyResult
 from ..scheduler import Job, Watch, run_jobs
 from ..specification import Block, Specification
 from ..store import Store
@@ -183,17 +181,3 @@ def whole_blocks(specification: Specification, first: int, wanted: float) -> int
     while runs < wanted:
         runs += specification.block_from(runs)
     return runs
-
-
-def deviation_error(result: PolicyResult) -> float:
-    """Return the standard error of the standard deviation of regret.
-
-    The estimate from plain runs is too small where rare failures dominate and the sample may
-    contain none. One more run with the worst regret would add worst^2 / runs to the variance.
-    """
-    deviation, error = result.deviation
-    if result.sampling != "plain":
-        return error
-    if not deviation > 0.0:
-        return math.inf if result.runs > 1 and result.worst > 0.0 else math.nan
-    return math.hypot(error, result.worst**2 / result.runs / (2.0 * deviation))
