@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
 import os
@@ -693,12 +694,13 @@ class SimulationResult:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{one.label}</td><td>{one.mean_regret:.4g} ± {2 * one.stderr[-1]:.2g}</td>"
-            f"<td>{one.runs:,}</td><td>{one.engine}</td></tr>"
+            f"<tr><td>{html.escape(one.label)}</td>"
+            f"<td>{one.mean_regret:.4g} ± {2 * one.stderr[-1]:.2g}</td>"
+            f"<td>{one.runs:,}</td><td>{html.escape(one.engine)}</td></tr>"
             for one in self
         )
         head = "<tr><th>policy</th><th>mean regret</th><th>runs</th><th>engine</th></tr>"
-        return f"<table><caption>{self.problem}</caption>{head}{rows}</table>"
+        return f"<table><caption>{html.escape(self.problem)}</caption>{head}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per policy and checkpoint.
