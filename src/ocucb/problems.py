@@ -273,6 +273,41 @@ def custom_rewards(
     return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
 
 
+def _gaussian_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    return gaussian(means, 1.0 if sigma is None else sigma)
+
+
+def _bernoulli_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    if sigma is not None:
+        raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
+    return bernoulli(means)
+
+
+def _uniform_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    return uniform_rewards(means, _gaussian_of_kind(means, sigma).scales * math.sqrt(3.0))
+
+
+# From means and, if given, standard deviations: what the command line offers.
+KINDS: dict[str, Callable[[Numbers, Numbers | float | None], Problem]] = {
+    "gaussian": _gaussian_of_kind,
+    "bernoulli": _bernoulli_of_kind,
+    "uniform": _uniform_of_kind,
+}
+
+
+def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> Problem:
+    """Return arms with rewards of the kind called `name`.
+
+    Examples
+    --------
+    >>> of_kind("bernoulli", [0.5, 0.4])
+    <problem means 0.5, 0.4: 2 arms, bernoulli, sigma=0.5>
+    """
+    if name not in KINDS:
+        raise ValueError(f"unknown kind of reward {name!r}; choose from {', '.join(KINDS)}.")
+    return KINDS[name](means, sigma)
+
+
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
     made = gaussian(means, sigma)
     return Problem(made.means, made.scales, made.rewards, made.sigma, name, horizon)
