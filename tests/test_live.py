@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from scipy import stats
 import ocucb
 from helpers import play_steps
 from ocucb import Bandit, problems
+from ocucb.live.document import _VERSION, STEPS
 from ocucb.random import CHOICES, REWARDS, start_stream
 from policy_table import SETTINGS, entry_of, make
 
@@ -435,14 +437,56 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
     [
         ("thompson", ["red", "red", "red", "red", "blue", 3, "red", "blue", "red", "red"]),
         ("improved_ucb", list("bcbcbcbcbc")),
+        ("ucb", ["red", "blue", "red", "red", "blue", "blue", "blue", 3, 3, 3, 3, 3]),
     ],
 )
-def test_files_of_the_first_version_are_read(name, then):
-    """What the first version saved, and what it played next."""
+def test_files_of_earlier_versions_are_read(name, then):
+    """What earlier versions saved, and what they played next."""
     path = DATA / f"bandit_{name}.json"
-    bandit = Bandit.load(path)
-    assert bandit.to_dict() == json.loads(path.read_text())
-    assert bandit.ask(10) == then
+    before = path.read_text()
+    saved, bandit = json.loads(before), Bandit.load(path)
+    new = {"format_version": _VERSION, "seed": str(saved["seed"]), "own_policy": False}
+    assert bandit.to_dict() == saved | new
+    if name == "ucb":
+        rewards = random.Random(9)
+        for arm in then:
+            assert bandit.ask() == arm
+            bandit.tell(arm, round(rewards.uniform(0.3, 1.5), 3))
+    else:
+        assert bandit.ask(10) == then
+    assert path.read_text() == before
+
+
+def test_every_older_format_has_a_step_and_a_file():
+    """A new format needs a step, and a file that an earlier version saved, with what it played."""
+    kept = [json.loads(path.read_text()) for path in DATA.glob("bandit_*.json")]
+    formats = {one["format_version"] for one in kept}
+    assert formats >= set(range(1, _VERSION))
+    assert len(STEPS) == _VERSION - 1
+    for one in kept:
+        for step in STEPS[one["format_version"] - 1 :]:
+            before = copy.deepcopy(one)
+            stepped = step(one)
+            assert one == before
+            one = stepped
+        present = Bandit.from_dict({**one, "format_version": _VERSION})
+        assert present.to_dict() == {**one, "format_version": _VERSION}
+
+
+@pytest.mark.parametrize("policy", ["mine:a=1", "mine"])
+def test_the_first_files_do_not_say_whose_policy_it_is(policy):
+    saved = json.loads((DATA / "bandit_ucb.json").read_text())
+    with pytest.raises(ValueError, match="was saved with a policy of your own, 'mine"):
+        Bandit.from_dict({**saved, "policy": policy})
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": "one"}, {"seed": -1}, {"seed": 10**5000}, {"policy": 3}]
+)
+def test_a_damaged_file_of_an_older_format_is_one_sentence(change):
+    saved = json.loads((DATA / "bandit_ucb.json").read_text()) | change
+    with pytest.raises(ValueError, match=r"^this dictionary [^\n]{,200}\.$"):
+        Bandit.from_dict(saved)
 
 
 @pytest.mark.parametrize("text", SETTINGS)
@@ -666,9 +710,13 @@ def test_other_files_are_one_sentence(tmp_path):
         with pytest.raises(ValueError, match=r"is not a bandit that ocucb saved[^\n]*\.$"):
             Bandit.load(path)
         assert path.read_bytes() == data
-    path.write_text(json.dumps({**document, "format_version": 2}))
-    with pytest.raises(ValueError, match=r"saved in format 2, .*use the version that saved it\.$"):
-        Bandit.load(path)
+    for wrong, words in ((3, "it, or a newer one"), (0, "it"), (True, "it"), ("2", "it")):
+        path.write_text(json.dumps({**document, "format_version": wrong}))
+        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 2"
+        with pytest.raises(ValueError, match=f"{reads}; use the version that saved {words}\\.$"):
+            Bandit.load(path)
+    with pytest.raises(ValueError, match="saved in format a whole number of about 5001 digits, "):
+        Bandit.from_dict({**document, "format_version": 10**5000})
     with pytest.raises(FileNotFoundError):
         Bandit.load(tmp_path / "nothing.json")
 
