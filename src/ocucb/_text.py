@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 import reprlib
+import textwrap
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+
+from ._types import Floats
 
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
@@ -41,7 +46,7 @@ def shown(value: Any) -> str:
     """
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()  # a number of numpy's
-    return " ".join(_SHORT.repr(value).split())
+    return textwrap.shorten(_SHORT.repr(value), 100, placeholder=" ...")
 
 
 def is_truth(value: object) -> bool:
@@ -49,7 +54,7 @@ def is_truth(value: object) -> bool:
     return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
 
 
-def to_float(value: Any, what: str, place: str = "between -1e100 and 1e100") -> float:
+def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> float:
     """Convert a number to a float, or raise an error; it must lie in a `place`, in words.
 
     Examples
@@ -85,6 +90,25 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
             raise ValueError(f"{shown(key.strip())} appears twice in {shown(text)}.")
         numbers[key.strip()] = to_number(value, f"{key.strip()} in {shown(text)}")
     return name.strip(), numbers
+
+
+def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
+    """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
+
+    Examples
+    --------
+    >>> to_floats([0, 1], "means")
+    array([0., 1.])
+    """
+    listed = values if isinstance(values, list | tuple) else ()
+    try:
+        if isinstance(values, str | bytes) or any(map(is_truth, (values, *listed))):
+            raise TypeError
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{what} must lie {place}, got {shown(values)}.") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be numbers, got {shown(values)}.") from None
 
 
 def to_number(text: str, what: str) -> float:

@@ -29,7 +29,7 @@ from ._document import (
     take_list,
 )
 from ._files import replacing
-from ._text import table
+from ._text import shown, table, to_float, to_floats
 from ._types import Counts, Floats
 from .engine import Outcome
 
@@ -439,8 +439,8 @@ class PolicyResult:
         >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
         True
         """
-        levels = np.asarray(level, dtype=np.float64)
-        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))]:
+        levels = to_floats(level, "quantile levels", "between 0 and 1")
+        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))].flat:
             raise ValueError(f"quantile levels must lie between 0 and 1, got {wrong:g}.")
         if self.sampling == "plain":
             return np.quantile(self.sample, level)
@@ -475,6 +475,7 @@ class PolicyResult:
         >>> ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1)["ucb"].tail(1e6)
         Estimate(value=0.0, stderr=0.0)
         """
+        x = to_float(x, "x", "between 0 and 1e308")
         if not x >= 0.0:
             raise ValueError(f"x must be a regret, at least 0, got {x}.")
         _, values, errors = self.tail_curve()
@@ -536,6 +537,7 @@ class PolicyResult:
         >>> result.cvar(0.9).value > result.mean_regret
         True
         """
+        level = to_float(level, "level", "between 0 and 1")
         if not 0.0 <= level < 1.0:
             raise ValueError(f"level must be at least 0 and below 1, got {level}.")
         start = float(self.quantile(level))
@@ -639,7 +641,7 @@ class SimulationResult:
         exact = [one for one in self if which in (one.policy, one.label)]
         found = exact or [one for one in self if which == one.policy.partition(":")[0]]
         if not found:
-            raise KeyError(f"no policy {which!r}; choose from {[one.policy for one in self]}.")
+            raise KeyError(f"no policy {shown(which)}; choose from {[one.policy for one in self]}.")
         if len(found) > 1:
             raise KeyError(
                 f"{which!r} matches {[one.policy for one in found]}; use the full name or the "

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._text import to_count
+from .._text import to_count, to_float
 from .._types import Floats
 from ..problems import Numbers, gaussian, of_kind
 from ..rewards import KINDS
@@ -76,6 +76,7 @@ def balanced_constant(ratio: float) -> float:
     """
     from scipy.optimize import brentq
 
+    ratio = to_float(ratio, "n/H", "between e and 1e308")
     if not ratio >= math.e:
         raise ValueError(f"n/H must be at least e, got {ratio:g}.")
     log = math.log(ratio)
