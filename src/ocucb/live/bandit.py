@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from math import inf, isfinite
 from typing import Any, overload
@@ -20,6 +22,7 @@ from .._document import damaged, read_json
 from .._files import replacing
 from .._text import LARGEST_COUNT, is_truth, shown, to_count, to_float
 from .._types import Floats, Words
+from .._waiting import at_fork
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._base import formula_raised
 from ..policies._declarations import check_declarations
@@ -33,6 +36,7 @@ from .tree import Records
 
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
 _PLACE = "between -1e100 and 1e100"
+_PATIENCE = 10.0  # seconds that a fork waits for other threads
 _MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
 
 
@@ -88,6 +92,7 @@ class Bandit:
     """
 
     __slots__ = (
+        "__weakref__",
         "_ask",
         "_binary",
         "_bounds",
@@ -154,6 +159,7 @@ class Bandit:
         values = self.policy.arguments(horizon)
         self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
         self._set_state(self._new_state(values, horizon, new_arms(len(names)), 0, stream))
+        _ALIVE[id(self)] = self
 
     def _new_state(
         self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
@@ -902,6 +908,42 @@ class Bandit:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_parts, (self.to_parts(),)
+
+
+_ALIVE: weakref.WeakValueDictionary[int, Bandit] = weakref.WeakValueDictionary()
+_FORKING = threading.RLock()
+_HELD: list[threading.RLock] = []  # by the thread that forks
+
+
+def _living() -> list[Bandit]:
+    # at once, as other threads may create bandits meanwhile
+    return [bandit for one in _ALIVE.valuerefs() if (bandit := one()) is not None]
+
+
+def _before_fork() -> None:
+    """Wait until no other thread changes a bandit, so that a child has each in one piece."""
+    _FORKING.acquire()
+    deadline = time.monotonic() + _PATIENCE
+    for bandit in _living():
+        lock = bandit._lock
+        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _HELD.append(lock)
+
+
+def _after_fork() -> None:
+    while _HELD:
+        _HELD.pop().release()
+    _FORKING.release()
+
+
+def _after_fork_in_child() -> None:
+    """Other threads are gone, and cannot release what they hold."""
+    _after_fork()
+    for bandit in _living():
+        bandit._lock, bandit._saving = threading.RLock(), threading.RLock()
+
+
+at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 def _from_parts(parts: dict[str, Any]) -> Bandit:
