@@ -173,12 +173,13 @@ def test_beyond_the_horizon_is_not_a_number():
         (lambda: gittins.index(math.nan, 1), "m must be a whole number >= 1, got nan."),
         (lambda: gittins.index(1, 1, -1.0), "sigma must be finite and at least 0, got -1.0."),
         (lambda: gittins.index(10**8, 1), "m \\+ T must be at most 1000001, got 100000001."),
-        (lambda: gittins.surrogate(0), "horizon must be a whole number from 1 to 1000000, got 0."),
-        (lambda: gittins.surrogate(2.5), "from 1 to 1000000, got 2.5."),
+        (lambda: gittins.surrogate(0), "horizon must be at least 1, got 0."),
+        (lambda: gittins.surrogate(2.5), "horizon must be a whole number, got 2.5."),
         (lambda: gittins.brownian_limit(1000), "ratio must lie between 1/256 and 256, got 1000."),
-        (lambda: gittins.bernoulli_surrogate(0), "from 1 to 5000, got 0."),
+        (lambda: gittins.bernoulli_surrogate(5001), "from 1 to 5000, got 5001."),
+        (lambda: gittins.bernoulli_surrogate(0), "horizon must be at least 1, got 0."),
         (lambda: gittins.bernoulli_surrogate(9, (0, 1)), "two positive numbers, got \\(0, 1\\)."),
-        (lambda: gittins.plot(5), "horizon must be at least 100 for a plot, got 5."),
+        (lambda: gittins.plot(5), "horizon must be at least 100, got 5."),
     ],
 )
 def test_refusals(call, message):

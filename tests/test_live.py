@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from scipy import stats
 import ocucb
 from helpers import play_steps
 from ocucb import Bandit, problems
+from ocucb.live.document import _VERSION, STEPS
 from ocucb.random import CHOICES, REWARDS, start_stream
 from policy_table import SETTINGS, entry_of, make
 
@@ -435,14 +437,56 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
     [
         ("thompson", ["red", "red", "red", "red", "blue", 3, "red", "blue", "red", "red"]),
         ("improved_ucb", list("bcbcbcbcbc")),
+        ("ucb", ["red", "blue", "red", "red", "blue", "blue", "blue", 3, 3, 3, 3, 3]),
     ],
 )
-def test_files_of_the_first_version_are_read(name, then):
-    """What the first version saved, and what it played next."""
+def test_files_of_earlier_versions_are_read(name, then):
+    """What earlier versions saved, and what they played next."""
     path = DATA / f"bandit_{name}.json"
-    bandit = Bandit.load(path)
-    assert bandit.to_dict() == json.loads(path.read_text())
-    assert bandit.ask(10) == then
+    before = path.read_text()
+    saved, bandit = json.loads(before), Bandit.load(path)
+    new = {"format_version": _VERSION, "seed": str(saved["seed"]), "own_policy": False}
+    assert bandit.to_dict() == saved | new
+    if name == "ucb":
+        rewards = random.Random(9)
+        for arm in then:
+            assert bandit.ask() == arm
+            bandit.tell(arm, round(rewards.uniform(0.3, 1.5), 3))
+    else:
+        assert bandit.ask(10) == then
+    assert path.read_text() == before
+
+
+def test_every_older_format_has_a_step_and_a_file():
+    """A new format needs a step, and a file that an earlier version saved, with what it played."""
+    kept = [json.loads(path.read_text()) for path in DATA.glob("bandit_*.json")]
+    formats = {one["format_version"] for one in kept}
+    assert formats >= set(range(1, _VERSION))
+    assert len(STEPS) == _VERSION - 1
+    for one in kept:
+        for step in STEPS[one["format_version"] - 1 :]:
+            before = copy.deepcopy(one)
+            stepped = step(one)
+            assert one == before
+            one = stepped
+        present = Bandit.from_dict({**one, "format_version": _VERSION})
+        assert present.to_dict() == {**one, "format_version": _VERSION}
+
+
+@pytest.mark.parametrize("policy", ["mine:a=1", "mine"])
+def test_the_first_files_do_not_say_whose_policy_it_is(policy):
+    saved = json.loads((DATA / "bandit_ucb.json").read_text())
+    with pytest.raises(ValueError, match="was saved with a policy of your own, 'mine"):
+        Bandit.from_dict({**saved, "policy": policy})
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": "one"}, {"seed": -1}, {"seed": 10**5000}, {"policy": 3}]
+)
+def test_a_damaged_file_of_an_older_format_is_one_sentence(change):
+    saved = json.loads((DATA / "bandit_ucb.json").read_text()) | change
+    with pytest.raises(ValueError, match=r"^this dictionary [^\n]{,200}\.$"):
+        Bandit.from_dict(saved)
 
 
 @pytest.mark.parametrize("text", SETTINGS)
@@ -666,9 +710,13 @@ def test_other_files_are_one_sentence(tmp_path):
         with pytest.raises(ValueError, match=r"is not a bandit that ocucb saved[^\n]*\.$"):
             Bandit.load(path)
         assert path.read_bytes() == data
-    path.write_text(json.dumps({**document, "format_version": 2}))
-    with pytest.raises(ValueError, match=r"saved in format 2, .*use the version that saved it\.$"):
-        Bandit.load(path)
+    for wrong, words in ((3, "it, or a newer one"), (0, "it"), (True, "it"), ("2", "it")):
+        path.write_text(json.dumps({**document, "format_version": wrong}))
+        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 2"
+        with pytest.raises(ValueError, match=f"{reads}; use the version that saved {words}\\.$"):
+            Bandit.load(path)
+    with pytest.raises(ValueError, match="saved in format a whole number of about 5001 digits, "):
+        Bandit.from_dict({**document, "format_version": 10**5000})
     with pytest.raises(FileNotFoundError):
         Bandit.load(tmp_path / "nothing.json")
 
@@ -695,6 +743,177 @@ def test_a_truth_value_is_no_arm(arm):
     assert bandit.to_dict() == before
     bandit.tell(np.int64(1), 0.5)
     assert bandit.to_dict()["pulls"] == [0, 1, 0]
+
+
+# Forks
+
+FORK = """
+import os, signal, sys, threading, warnings
+import ocucb
+
+warnings.simplefilter("ignore")  # from Python 3.12 on, a fork with threads warns
+bandit = ocucb.Bandit(range(50), "ocucb", 10**6, sigma=1, rng=1)
+bandit.ask()
+
+
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # where it hangs
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def use():
+    again = ocucb.Bandit.from_parts(**bandit.to_parts())
+    assert again.ask(100) == bandit.ask(100)
+    bandit.tell([0, 1], [0.5, 0.25])
+    assert sum(bandit.to_parts()["pulls"]) >= 2
+    bandit.save(sys.argv[1])
+    again = ocucb.Bandit([*"ab"], "ocucb", 100, sigma=1)
+    again.ask(5)
+
+"""
+
+
+def fork_with(tmp_path: Path, script: str) -> list[str]:
+    """Run a script that forks, with threads, in a process of its own; return what it prints."""
+    command = [sys.executable, "-c", FORK + script, str(tmp_path / "state.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+
+
+@needs_fork
+def test_a_fork_waits_for_a_reward_that_is_being_told(tmp_path):
+    """The child has the bandit in one piece, and unlocked; so does the parent."""
+    script = """
+inside, forking = threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set)  # runs before that of ocucb
+told = bandit._tell
+
+def tell(state, *rest):
+    state.arms["sum"][7] += 100.0  # half of it is done
+    inside.set()
+    assert forking.wait(60)
+    state.arms["sum"][7] -= 100.0
+    told(state, *rest)
+
+bandit._tell = tell
+thread = threading.Thread(target=bandit.tell, args=(7, 0.5))
+thread.start()
+inside.wait()
+
+def look():
+    parts = bandit.to_parts()
+    assert parts["sums"][7] == 0.5 and parts["pulls"][7] == 1
+    bandit._tell = told
+    use()
+
+print(forked(look))
+thread.join()
+bandit._tell = told
+use()
+"""
+    assert fork_with(tmp_path, script) == ["0"]
+
+
+@needs_fork
+def test_a_fork_while_threads_use_a_bandit(tmp_path):
+    """Whatever they are doing: asking, telling, saving, creating others."""
+    script = """
+stop = False
+
+def work():
+    while not stop:
+        arms = bandit.ask(3)
+        bandit.tell(arms, [0.1] * 3)
+        bandit.save(sys.argv[1])
+        ocucb.Bandit([*"ab"], "ocucb", 100, sigma=1)
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+print(*[forked(use) for _ in range(10)])
+stop = True
+for thread in threads:
+    thread.join()
+use()
+"""
+    assert fork_with(tmp_path, script) == ["0"] * 10
+
+
+@needs_fork
+def test_a_fork_from_within(tmp_path):
+    """From a thread that holds the lock itself, and while one that waits for another holds it."""
+    script = """
+class Forking(float):
+    def __float__(self):
+        print(forked(use))
+        return 0.5
+
+bandit.tell(3, Forking())
+use()
+
+import ocucb.live.bandit
+ocucb.live.bandit._PATIENCE = 0.1
+other = ocucb.Bandit([*"ab"], "ocucb", 100, sigma=1)
+inside, done = threading.Event(), threading.Event()
+
+class Waiting(float):
+    def __float__(self):
+        inside.set()
+        done.wait(60)
+        return 0.5
+
+thread = threading.Thread(target=other.tell, args=("a", Waiting()))
+thread.start()
+inside.wait()
+print(forked(lambda: (use(), other.ask(3))))
+done.set()
+thread.join()
+assert other.rounds == 1
+use()
+"""
+    assert fork_with(tmp_path, script) == ["0", "0"]
+
+
+@needs_fork
+def test_a_fork_while_a_table_is_built(tmp_path):
+    """The child builds it itself; what workers share is not locked, either."""
+    script = """
+import ocucb.gittins
+from ocucb import specification
+
+inside, done = threading.Event(), threading.Event()
+
+def build():
+    inside.set()
+    done.wait(60)
+    raise SystemExit
+
+table = ocucb.gittins._tables.table
+thread = threading.Thread(target=table, args=("of a test", build))
+thread.start()
+inside.wait()
+
+def other():
+    assert ocucb.gittins.surrogate(100).size
+    assert specification._RECEIVING.acquire(timeout=5)
+
+with specification._RECEIVING:
+    print(forked(other))
+done.set()
+thread.join()
+"""
+    assert fork_with(tmp_path, script) == ["0"]
 
 
 # Threads

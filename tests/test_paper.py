@@ -399,6 +399,12 @@ def test_what_the_readme_says_about_claims_stands_in_the_table():
         assert word not in outside
 
 
+def test_the_page_names_the_limit_that_the_code_has():
+    (limit,) = (one.surely for one in judge(*CLAIMS["kept_points"]())[1].criteria)
+    page = CLAIMS["PAGE"].read_text(encoding="utf-8")
+    assert f'such as a factor of {limit:g} for "hopeless"' in page
+
+
 def test_the_readme_counts_policies_and_has_one_table():
     readme = CLAIMS["README"].read_text(encoding="utf-8")
     index = (CLAIMS["ROOT"] / "docs" / "index.md").read_text(encoding="utf-8")

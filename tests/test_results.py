@@ -127,6 +127,18 @@ def test_table(result):
     assert "<td>OCUCB</td>" in result._repr_html_()
 
 
+def test_a_saved_file_runs_no_script_in_a_notebook(result, tmp_path):
+    result.save(tmp_path / "saved.json")
+    document = json.loads((tmp_path / "saved.json").read_text())
+    document["problem"] = "<script>problem</script>"
+    for key in ("label", "engine"):
+        document["policies"][0][key] = f"<script>{key}</script>"
+    (tmp_path / "saved.json").write_text(json.dumps(document))
+    shown = ocucb.SimulationResult.load(tmp_path / "saved.json")._repr_html_()
+    assert "<script>" not in shown
+    assert shown.count("&lt;script&gt;") == 3
+
+
 def test_lookup(result):
     assert result["moss"] is result[1] is result["moss:constant=4"] is result["MOSS(constant=4)"]
     assert len(result) == 3

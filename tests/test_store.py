@@ -253,6 +253,46 @@ def numbers(name: str) -> dict[str, list[float]]:
     return found
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_checkpoints_do_not_change_what_is_played(name):
+    """Nor what the pilot finds; but sampling policies on skip-ahead draw afresh at each of them.
+
+    As docs/simulation.md says, under Seeds.
+    """
+    family = FAMILIES[name]
+    for problem in (ocucb.gap(4, 0.5), ocucb.bernoulli([0.6, 0.4, 0.3])):
+        for which in ("step", "skip"):
+            for sampling in ("plain", "tilted"):
+                if family.binary and not problem.rewards.binary:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # where the step engine plays instead
+                    one, *others = (
+                        ocucb.simulate(
+                            name,
+                            problem,
+                            400,
+                            65,
+                            rng=3,
+                            engine=which,
+                            sampling=sampling,
+                            checkpoints=checkpoints,
+                        )[0]
+                        for checkpoints in (None, [], [5, 6, 7, 150, 399], range(1, 400))
+                    )
+                draws = (one.engine, family.kind) == ("skip", "sampling")
+                for other in others:
+                    same_runs = (
+                        (one.sample == other.sample).all()
+                        and (one.weights == other.weights).all()
+                        and (one.pulls == other.pulls).all()
+                    )
+                    assert same_runs == (not draws)
+                    if not draws:
+                        assert other.mean_regret == pytest.approx(one.mean_regret, rel=1e-13)
+                        assert other.stderr[-1] == pytest.approx(one.stderr[-1], rel=1e-9)
+
+
 def test_kill_at_any_moment(tmp_path, begun, monkeypatch):
     """Twenty processes are killed in the middle, at random; the last one finishes their work."""
     path = tmp_path / "results.db"

@@ -2,6 +2,9 @@
 
 A document may come from anywhere, so every value is checked before it is used. `Damaged` holds the
 end of a sentence; `damaged` completes it with the place that the document came from.
+
+A document in an older format is brought up to date step by step when it is opened. To change a
+format, raise its version and add the step from the version before; steps of old are never changed.
 """
 
 from __future__ import annotations
@@ -9,16 +12,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._text import LARGEST_COUNT
+from ._text import LARGEST_COUNT, MOST_DIGITS, shown
 from ._types import Floats
 
 _NOT_JSON = object()
+
+# Returns the next version of a document, which need not be sound: that is checked afterwards.
+Step = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Damaged(ValueError):
@@ -38,18 +44,41 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return _NOT_JSON
 
 
-def opened(document: Any, noun: str, version: int, source: object) -> dict[str, Any]:
-    """Return a document if it is a `noun` that this version of the package can read."""
+def opened(
+    document: Any, noun: str, version: int, source: object, steps: Sequence[Step] = ()
+) -> dict[str, Any]:
+    """Return a document in the present format, if it is a `noun` that ocucb can read.
+
+    Parameters
+    ----------
+    document : object
+        What ought to be a document.
+    noun : str
+        What it ought to hold: "bandit".
+    version : int
+        The present format.
+    source : object
+        Where the document came from.
+    steps : sequence of callables, optional
+        The last leads from the format before to the present one, the one before it from the format
+        before that, and so on; older formats cannot be read.
+    """
     if not isinstance(document, dict) or document.get("format") != f"ocucb-{noun}":
         detail = ", or it is damaged: it is not complete JSON" if document is _NOT_JSON else ""
         raise ValueError(f"{source} is not a {noun} that ocucb saved{detail}.")
     found = document.get("format_version")
-    if type(found) is not int or found != version:
+    oldest = version - len(steps)
+    if type(found) is not int or not oldest <= found <= version:
+        known = f"formats {oldest} to {version}" if steps else f"format {version}"
+        later = ", or a newer one" if type(found) is int and found > version else ""
         raise ValueError(
-            f"{source} was saved in format {found!r}, and this ocucb reads format {version}; "
-            "use the version that saved it."
+            f"{source} was saved in format {shown(found)}, and this ocucb reads {known}; "
+            f"use the version that saved it{later}."
         )
-    return document
+    present: dict[str, Any] = document
+    for step in steps[found - oldest :]:
+        present = step(present)
+    return present
 
 
 def take(document: dict[str, Any], key: str, good: Callable[[Any], bool], words: str) -> Any:
@@ -102,13 +131,13 @@ def is_flag(value: Any) -> bool:
 
 
 def is_seed(value: Any) -> bool:
-    """Tell whether a value is a whole number, at least 0."""
-    return type(value) is int and value >= 0
+    """Tell whether a value is a whole number, at least 0, that can be written as text."""
+    return type(value) is int and 0 <= value < 10**MOST_DIGITS
 
 
 def is_whole(value: Any) -> bool:
     """Tell whether a value is a whole number from 0 to 2^53."""
-    return is_seed(value) and value <= LARGEST_COUNT
+    return type(value) is int and 0 <= value <= LARGEST_COUNT
 
 
 def is_count(value: Any) -> bool:

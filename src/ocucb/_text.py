@@ -3,10 +3,73 @@
 from __future__ import annotations
 
 import math
+import reprlib
+import textwrap
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._types import Floats
 
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
+
+# Python writes whole numbers of up to so many digits as text, and reads them.
+MOST_DIGITS = 4300
+
+
+class _Short(reprlib.Repr):
+    """`repr`, shortened where it would fill the screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 80
+
+    def repr_int(self, x: int, level: int) -> str:
+        digits = int(abs(x).bit_length() * math.log10(2)) + 1
+        if digits <= 40:
+            return repr(x)
+        return f"a {'negative ' * (x < 0)}whole number of about {digits} digits"
+
+
+_SHORT = _Short()
+
+
+def shown(value: Any) -> str:
+    """Return a value as error messages show it: on one line, not too long.
+
+    Examples
+    --------
+    >>> shown("half"), shown(0.5), shown(10**400)
+    ("'half'", '0.5', 'a whole number of about 401 digits')
+    """
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()  # a number of numpy's
+    return textwrap.shorten(_SHORT.repr(value), 100, placeholder=" ...")
+
+
+def is_truth(value: object) -> bool:
+    """Tell whether a value is True or False, which Python and numpy take for 1 and 0."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
+
+
+def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> float:
+    """Convert a number to a float, or raise an error; it must lie in a `place`, in words.
+
+    Examples
+    --------
+    >>> to_float(1, "sigma")
+    1.0
+    """
+    try:
+        if isinstance(value, str | bytes) or is_truth(value):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} must lie {place}, got {shown(value)}.") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number, got {shown(value)}.") from None
 
 
 def split_specification(text: str) -> tuple[str, dict[str, float]]:
@@ -22,11 +85,30 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
     for item in rest.split(",") if colon else []:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
-            raise ValueError(f"{item!r} in {text!r} must have the form key=value.")
+            raise ValueError(f"{shown(item)} in {shown(text)} must have the form key=value.")
         if key.strip() in numbers:
-            raise ValueError(f"{key.strip()!r} appears twice in {text!r}.")
-        numbers[key.strip()] = to_number(value, f"{key.strip()} in {text!r}")
+            raise ValueError(f"{shown(key.strip())} appears twice in {shown(text)}.")
+        numbers[key.strip()] = to_number(value, f"{key.strip()} in {shown(text)}")
     return name.strip(), numbers
+
+
+def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
+    """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
+
+    Examples
+    --------
+    >>> to_floats([0, 1], "means")
+    array([0., 1.])
+    """
+    listed = values if isinstance(values, list | tuple) else ()
+    try:
+        if isinstance(values, str | bytes) or any(map(is_truth, (values, *listed))):
+            raise TypeError
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{what} must lie {place}, got {shown(values)}.") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be numbers, got {shown(values)}.") from None
 
 
 def to_number(text: str, what: str) -> float:
@@ -34,8 +116,8 @@ def to_number(text: str, what: str) -> float:
     try:
         top, slash, bottom = text.partition("/")
         return float(top) / float(bottom) if slash else float(text)
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{what} must be a number, got {text!r}.") from None
+    except (OverflowError, ValueError, ZeroDivisionError):
+        raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
 
 
 def power_of_ten(exponent: int) -> str:
@@ -111,17 +193,18 @@ def to_count(value: object, what: str, least: int = 1) -> int:
     if isinstance(value, str):
         value = int(value) if value.isdecimal() and len(value) < 400 else to_number(value, what)
     try:
+        if is_truth(value):
+            raise TypeError
         number = float(value)  # type: ignore[arg-type]
     except OverflowError:
         number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
-        value = f"{number}"
     except (TypeError, ValueError):
-        raise TypeError(f"{what} must be a whole number, got {value!r}.") from None
+        raise TypeError(f"{what} must be a whole number, got {shown(value)}.") from None
     if number != number or (math.isfinite(number) and not number.is_integer()):
-        raise ValueError(f"{what} must be a whole number, got {value}.")
+        raise ValueError(f"{what} must be a whole number, got {shown(value)}.")
     if number < least:
-        raise ValueError(f"{what} must be at least {least}, got {value}.")
+        raise ValueError(f"{what} must be at least {least}, got {shown(value)}.")
     exact = int(value) if isinstance(value, int) else number
     if exact > LARGEST_COUNT:
-        raise ValueError(f"{what} must be at most 2^53 = {LARGEST_COUNT}, got {value}.")
+        raise ValueError(f"{what} must be at most 2^53 = {LARGEST_COUNT}, got {shown(value)}.")
     return int(number)

@@ -1,10 +1,12 @@
-"""Waiting for threads, and Ctrl-C meanwhile.
+"""Waiting for threads, and Ctrl-C and forks meanwhile.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be. In the bookkeeping of a lock
 this may leave the lock locked, so that a thread waits forever; in a finaliser, or in a callback
 from the compiler, Python reports and drops it; just before the main thread falls asleep, it is
 not noticed. So while others work for the main thread, Ctrl-C only sets flags, and the main thread
 sleeps in naps and looks at them in between.
+
+A forked process has one thread, and the locks as they were: what another thread held stays locked.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ from ._types import Flags
 T = TypeVar("T")
 
 NAP = 0.25  # seconds
+
+
+def at_fork(**calls: Callable[[], None]) -> None:
+    """Register what `os.register_at_fork` takes, where there is such a thing."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(**calls)
 
 
 class Interrupts:

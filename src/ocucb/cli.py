@@ -215,8 +215,6 @@ def _main(
 
 def _problem(means: str | None, problem: str | None, rewards: str, sigma: str | None) -> Problem:
     """Build the problem that the options describe."""
-    import math
-
     from . import problems
     from ._text import to_number
 
@@ -224,31 +222,16 @@ def _problem(means: str | None, problem: str | None, rewards: str, sigma: str | 
         raise ValueError(
             "specify the arms either with --means 0,-0.3 or with --problem gap:K=2,gap=0.3."
         )
-    spread: Any = 1.0
+    spread: Any = None
     if sigma is not None:
         spread = [to_number(part, "--sigma") for part in sigma.split(",")]
         spread = spread[0] if len(spread) == 1 else spread
-    if problem is not None:
-        made = problems.parse_problem(problem, spread)
-        vector: Any = made.means
-    else:
+    if problem is None:
         assert means is not None
         vector = [to_number(part, "--means") for part in means.split(",")]
-        made = problems.gaussian(vector, spread)
-    if rewards == "gaussian":
-        return made
-    if rewards == "bernoulli":
-        if sigma is not None:
-            raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
-        other = problems.bernoulli(vector)
-    elif rewards == "uniform":
-        other = problems.uniform_rewards(vector, made.scales * math.sqrt(3.0))
-    else:
-        raise ValueError(
-            f"unknown kind of reward {rewards!r}; choose from gaussian, bernoulli, uniform."
-        )
-    if problem is None:
-        return other
+        return problems.of_kind(rewards, vector, spread)
+    made = problems.parse_problem(problem)
+    other = problems.of_kind(rewards, made.means, spread)
     return replace(other, name=made.name, paper_horizon=made.paper_horizon)
 
 

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from ._files import replacing
+from ._matplotlib import Axes, Figure, FigureCanvasAgg
 from ._types import Counts, Floats
 
 Style = tuple[str, Any]  # colour and dashes

@@ -106,7 +106,7 @@ PLAIN = Mixture(-1, np.ones(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(0, 
 def obstacle(problem: Problem, horizon: int) -> str | None:
     """Return a clause saying why runs stay plain, or None if they can be tilted."""
     rewards, best = problem.rewards, int(problem.means.argmax())
-    if problem.rewards.log_likelihood_ratio is None:
+    if rewards.log_likelihood_ratio is None or rewards.deviation is None:
         return f"{rewards.name} rewards have no likelihood ratio for another mean"
     if problem.arms == 1 or horizon <= problem.arms:
         return "nothing is chosen"
@@ -136,11 +136,8 @@ def failure_cost(problem: Problem, horizon: int) -> float:
 
 def _spread(problem: Problem, arm: int) -> float:
     """Return the standard deviation of an arm's rewards."""
-    mean, scale = float(problem.means[arm]), float(problem.scales[arm])
-    if problem.rewards.binary:
-        return math.sqrt(mean * (1.0 - mean))
-    assert problem.rewards.brownian, problem.rewards.name
-    return scale
+    assert problem.rewards.deviation is not None
+    return problem.rewards.deviation(float(problem.means[arm]), float(problem.scales[arm]))
 
 
 def first_mixture(problem: Problem, horizon: int) -> Mixture:

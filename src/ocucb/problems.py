@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._text import split_specification, to_count
+from ._text import shown, split_specification, to_count, to_floats
 from ._types import Floats
 from ._users import plain
 from .rewards import BERNOULLI, GAUSSIAN, UNIFORM, Rewards, rewards_of
@@ -105,14 +105,7 @@ class Problem:
 
 def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
     """Return finite numbers as a vector, or say which one is wrong."""
-    try:
-        if isinstance(values, str | bytes):
-            raise TypeError
-        vector = np.array(values, dtype=np.float64, ndmin=1)
-    except OverflowError:
-        raise ValueError(f"{what} must lie between -1e100 and 1e100.") from None
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} must be numbers, got {values!r}.") from None
+    vector = np.atleast_1d(to_floats(values, what, "between -1e100 and 1e100"))
     if size is not None and vector.size == 1:
         vector = np.full(size, vector[0])
     if vector.ndim != 1:
@@ -261,7 +254,7 @@ def custom_rewards(
     vector = _vector(means, "means")
     sample = plain(sample)  # it may have been compiled by numba.njit
     if not inspect.isfunction(sample):
-        raise TypeError(f"sample must be a plain function, got {sample!r}.")
+        raise TypeError(f"sample must be a plain function, got {shown(sample)}.")
     arguments = tuple(inspect.signature(sample).parameters)
     if arguments != ("mean", "scale", "stream"):
         raise TypeError(
@@ -271,6 +264,41 @@ def custom_rewards(
     positive = float(_positive(sigma, "sigma", 1)[0])
     numbers = _vector(scales, "scales", vector.size)
     return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
+
+
+def _gaussian_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    return gaussian(means, 1.0 if sigma is None else sigma)
+
+
+def _bernoulli_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    if sigma is not None:
+        raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
+    return bernoulli(means)
+
+
+def _uniform_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
+    return uniform_rewards(means, _gaussian_of_kind(means, sigma).scales * math.sqrt(3.0))
+
+
+# From means and, if given, standard deviations: what the command line offers.
+KINDS: dict[str, Callable[[Numbers, Numbers | float | None], Problem]] = {
+    "gaussian": _gaussian_of_kind,
+    "bernoulli": _bernoulli_of_kind,
+    "uniform": _uniform_of_kind,
+}
+
+
+def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> Problem:
+    """Return arms with rewards of the kind called `name`.
+
+    Examples
+    --------
+    >>> of_kind("bernoulli", [0.5, 0.4])
+    <problem means 0.5, 0.4: 2 arms, bernoulli, sigma=0.5>
+    """
+    if name not in KINDS:
+        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
+    return KINDS[name](means, sigma)
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
@@ -423,10 +451,12 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     """
     name, numbers = split_specification(text)
     if name not in INSTANCES:
-        raise ValueError(f"unknown problem {name!r}; choose from {', '.join(INSTANCES)}.")
+        raise ValueError(f"unknown problem {shown(name)}; choose from {', '.join(INSTANCES)}.")
     make = INSTANCES[name]
     allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
     for key in numbers:
         if key not in allowed:
-            raise ValueError(f"{name!r} has no parameter {key!r}; it has {', '.join(allowed)}.")
+            raise ValueError(
+                f"{name!r} has no parameter {shown(key)}; it has {', '.join(allowed)}."
+            )
     return make(**numbers, sigma=sigma)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ._compile import compiled, inlined, kernel_part, rare_part
+from ._text import MOST_DIGITS, is_truth, shown
 from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
@@ -36,15 +37,24 @@ def to_seed(rng: Any) -> int:
     """Turn whatever numpy takes as a source of randomness into one number that can be reported."""
     if rng is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
-    if isinstance(rng, int | np.integer):
+    if isinstance(rng, int | np.integer) and not is_truth(rng):
         if rng < 0:
-            raise ValueError(f"rng must be at least 0, got {rng}.")
+            raise ValueError(f"rng must be at least 0, got {shown(rng)}.")
+        if rng >= 10**MOST_DIGITS:  # it could not be reported
+            raise ValueError(f"rng must have at most {MOST_DIGITS} digits, got {shown(rng)}.")
         return int(rng)
+    return int(to_generator(rng).integers(2**53))
+
+
+def to_generator(rng: Any) -> np.random.Generator:
+    """Return numpy's generator for whatever numpy takes as a source of randomness."""
     try:
-        return int(np.random.default_rng(rng).integers(2**53))
+        if is_truth(rng):
+            raise TypeError
+        return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise TypeError(
-            f"rng must be a whole number, a numpy Generator or None, got {rng!r}."
+            f"rng must be a whole number, a numpy Generator or None, got {shown(rng)}."
         ) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
 import os
@@ -28,7 +29,7 @@ from ._document import (
     take_list,
 )
 from ._files import replacing
-from ._text import table
+from ._text import shown, table, to_float, to_floats
 from ._types import Counts, Floats
 from .engine import Outcome
 from .importance import FEWEST_RUNS
@@ -495,8 +496,8 @@ class PolicyResult:
         >>> bool(result["ucb"].quantile(0.5) <= result["ucb"].quantile(0.9))
         True
         """
-        levels = np.asarray(level, dtype=np.float64)
-        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))]:
+        levels = to_floats(level, "quantile levels", "between 0 and 1")
+        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))].flat:
             raise ValueError(f"quantile levels must lie between 0 and 1, got {wrong:g}.")
         if self.sampling == "plain":
             return np.quantile(self.sample, level)
@@ -538,6 +539,7 @@ class PolicyResult:
         >>> result.tail(1e6)  # more than the worst regret
         Estimate(value=0.0, stderr=0.0)
         """
+        x = to_float(x, "x", "between 0 and 1e308")
         if not x >= 0.0:
             raise ValueError(f"x must be a regret, at least 0, got {x}.")
         _, values, errors = self.tail_curve()
@@ -603,6 +605,7 @@ class PolicyResult:
         >>> result.cvar(0.9).value > result.mean_regret
         True
         """
+        level = to_float(level, "level", "between 0 and 1")
         if not 0.0 <= level < 1.0:
             raise ValueError(f"level must be at least 0 and below 1, got {level}.")
         start = float(self.quantile(level))
@@ -713,7 +716,7 @@ class SimulationResult:
         exact = [one for one in self if which in (one.policy, one.label)]
         found = exact or [one for one in self if which == one.policy.partition(":")[0]]
         if not found:
-            raise KeyError(f"no policy {which!r}; choose from {[one.policy for one in self]}.")
+            raise KeyError(f"no policy {shown(which)}; choose from {[one.policy for one in self]}.")
         if len(found) > 1:
             raise KeyError(
                 f"{which!r} matches {[one.policy for one in found]}; use the full name or the "
@@ -773,12 +776,13 @@ class SimulationResult:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{one.label}</td><td>{one.mean_regret:.4g} ± {2 * one.stderr[-1]:.2g}</td>"
-            f"<td>{one.runs:,}</td><td>{one.engine}</td></tr>"
+            f"<tr><td>{html.escape(one.label)}</td>"
+            f"<td>{one.mean_regret:.4g} ± {2 * one.stderr[-1]:.2g}</td>"
+            f"<td>{one.runs:,}</td><td>{html.escape(one.engine)}</td></tr>"
             for one in self
         )
         head = "<tr><th>policy</th><th>mean regret</th><th>runs</th><th>engine</th></tr>"
-        return f"<table><caption>{self.problem}</caption>{head}{rows}</table>"
+        return f"<table><caption>{html.escape(self.problem)}</caption>{head}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per policy and checkpoint.

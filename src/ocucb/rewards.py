@@ -1,10 +1,11 @@
 """What arms pay: one entry for each kind of reward.
 
 A kind of reward knows how to draw one reward and, where possible, the sum of many at once; its
-Kullback-Leibler divergence; the likelihood ratio for a tilted mean; and its bounds. Engines and
-policies ask what a kind can do; none of them tests its name.
+Kullback-Leibler divergence; the likelihood ratio for a tilted mean and its standard deviation; and
+its bounds. Engines and policies ask what a kind can do; none of them tests its name.
 
-To add a kind, add an entry here and a constructor to `problems.py`.
+To add a kind, add an entry to `KINDS` here, and to `problems.py` a constructor and its line in
+`KINDS` there.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Rewards:
         likely `count` rewards are under `mean` than under the mean `tilted`, if their sum is
         ``count * mean + noise``; for numbers or arrays. None if the sum does not determine it, so
         that means cannot be tilted.
+    deviation : callable or None
+        ``deviation(mean, scale)``: the standard deviation of one reward, which tilting needs too.
     bounds : callable or None
         ``bounds(mean, scale)``: the smallest and the largest reward; None if unknown.
     binary : bool
@@ -58,6 +61,7 @@ class Rewards:
     sample_sum: Callable[..., float] | None = None
     divergence: Callable[..., float] | None = None
     log_likelihood_ratio: Callable[..., float] | None = None
+    deviation: Callable[[float, float], float] | None = None
     bounds: Callable[[float, float], tuple[float, float]] | None = None
     binary: bool = False
     brownian: bool = False
@@ -98,6 +102,10 @@ def _ratio_gaussian(noise: Any, count: Any, mean: float, tilted: Any, scale: flo
     return shift * (noise + 0.5 * shift * count) / scale**2
 
 
+def _deviation_gaussian(mean: float, scale: float) -> float:
+    return scale
+
+
 def _no_bounds(mean: float, scale: float) -> tuple[float, float]:
     return -math.inf, math.inf
 
@@ -130,6 +138,10 @@ def _ratio_bernoulli(noise: Any, count: Any, mean: float, tilted: Any, scale: fl
     return hits * np.log(mean / tilted) + (count - hits) * np.log((1.0 - mean) / (1.0 - tilted))
 
 
+def _deviation_bernoulli(mean: float, scale: float) -> float:
+    return sqrt(mean * (1.0 - mean))
+
+
 def _unit_interval(mean: float, scale: float) -> tuple[float, float]:
     return 0.0, 1.0
 
@@ -152,6 +164,7 @@ GAUSSIAN = Rewards(
     sample_sum=_sum_gaussian,
     divergence=_divergence_gaussian,
     log_likelihood_ratio=_ratio_gaussian,
+    deviation=_deviation_gaussian,
     bounds=_no_bounds,
     brownian=True,
 )
@@ -161,6 +174,7 @@ BERNOULLI = Rewards(
     sample_sum=_sum_bernoulli,
     divergence=_divergence_bernoulli,
     log_likelihood_ratio=_ratio_bernoulli,
+    deviation=_deviation_bernoulli,
     bounds=_unit_interval,
     binary=True,
 )

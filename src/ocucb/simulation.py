@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from . import importance
 from ._compile import cores
-from ._text import to_count
+from ._text import shown, to_count, to_float
 from ._types import Counts
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
@@ -150,20 +150,24 @@ def simulate(
     """
     players = to_policies(policies)
     if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {problem!r}.")
+        raise TypeError(
+            f"problem must be a Problem such as gap(K=2, gap=0.3), got {shown(problem)}."
+        )
     horizon = to_count(horizon, "horizon")
     share = None if precision is None else _precision(precision)
     if runs is None:
         runs = DEFAULT_RUNS if share is None else MOST_RUNS
     runs = to_count(runs, "runs")
     if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}.")
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {shown(executor)}.")
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if sampling not in ("auto", *SAMPLINGS):
         raise ValueError(
-            f"unknown sampling {sampling!r}; choose from auto, {', '.join(SAMPLINGS)}."
+            f"unknown sampling {shown(sampling)}; choose from auto, {', '.join(SAMPLINGS)}."
         )
+    if not isinstance(store, Store | str | os.PathLike | None):
+        raise TypeError(f"store must be a path or a Store, got {shown(store)}.")
     if store is not None and rng is None:
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
@@ -288,12 +292,9 @@ def to_workers(given: Any) -> int:
 
 def _precision(given: Any) -> float:
     """Return a share of the mean, or say what is wrong with it."""
-    try:
-        share = float(given)
-    except (TypeError, ValueError):
-        raise TypeError(f"precision must be a number such as 0.01, got {given!r}.") from None
+    share = to_float(given, "precision", "between 0 and 1")
     if not 0.0 < share < 1.0:
-        raise ValueError(f"precision must lie between 0 and 1, got {given}.")
+        raise ValueError(f"precision must lie between 0 and 1, got {shown(given)}.")
     return share
 
 
@@ -306,7 +307,7 @@ def _checkpoints(given: Any, horizon: int) -> Counts:
             raise TypeError
         rounds = list(given)
     except TypeError:
-        raise TypeError(f"checkpoints must be a list of rounds, got {given!r}.") from None
+        raise TypeError(f"checkpoints must be a list of rounds, got {shown(given)}.") from None
     rounds = [to_count(t, "a checkpoint") for t in rounds]
     for t in rounds:
         if t > horizon:

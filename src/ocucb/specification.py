@@ -23,6 +23,7 @@ from ._compile import translate_numba_errors
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
+from ._waiting import at_fork
 from .engine import (
     NUMERICS,
     Engine,
@@ -292,6 +293,15 @@ def run_pilot_remotely(package: bytes, first: int, runs: int) -> Pilot:
 
 _RECEIVED: dict[bytes, Specification] = {}
 _RECEIVING = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a forked process: the thread that held the lock is not there to release it."""
+    global _RECEIVING
+    _RECEIVING = threading.Lock()
+
+
+at_fork(after_in_child=_renew_lock)
 
 
 def _unpacked(package: bytes) -> Specification:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ._text import duration, table
+from ._text import duration, shown, table
 from .results import (
     BINS,
     CONTROLS,
@@ -158,7 +158,11 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
-        self.path = Path(path)
+        try:
+            self.path = Path(path)
+        except TypeError:
+            got = shown(path)
+            raise TypeError(f"a store must be a path such as 'results.db', got {got}.") from None
         self._pending: list[tuple[Specification, Block]] = []
         self._committed = time.monotonic()
         self._numbers: dict[str, int] = {}

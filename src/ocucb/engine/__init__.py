@@ -9,6 +9,7 @@ import functools
 import warnings
 
 from .._compile import specialise
+from .._text import shown
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
@@ -48,7 +49,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     """
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
-        raise ValueError(f"unknown engine {wanted!r}; choose from {', '.join(names)}.")
+        raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
     policy = policy.on(problem.rewards.binary)
     kind = policy.family.kind
     asked = [

@@ -64,6 +64,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._text import shown, to_count, to_float, to_floats
 from .._types import Floats
 from . import _bernoulli, _gaussian, _tables
 from ._bernoulli_kernels import bernoulli_index
@@ -116,6 +117,7 @@ def index(m: ArrayLike, T: ArrayLike, sigma: float = 1.0) -> Floats:
     >>> gittins.index([1, 2, 10, 1000], 1).round(6)
     array([0.      , 0.195183, 0.735341, 2.345216])
     """
+    sigma = to_float(sigma, "sigma")
     if not (math.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma must be finite and at least 0, got {sigma}.")
     left, pulls = np.broadcast_arrays(_counts(m, "m"), _counts(T, "T"))
@@ -158,8 +160,7 @@ def surrogate(horizon: int) -> Floats:
     >>> round(gittins.offset(10, 10, table), 9)
     0.123034752
     """
-    if not (1 <= horizon <= MAX_HORIZON and int(horizon) == horizon):
-        raise ValueError(f"horizon must be a whole number from 1 to {MAX_HORIZON}, got {horizon}.")
+    horizon = _horizon(horizon, MAX_HORIZON)
     cells = max(_MIN_CELLS, math.ceil(math.log((horizon + 1) / EXACT) / LOG_STEP))
     return _tables.table(f"gittins-gaussian-v2-{cells}", lambda: _gaussian.build(cells))
 
@@ -232,9 +233,9 @@ def brownian_limit(ratio: ArrayLike) -> Floats:
     >>> gittins.brownian_limit([0.1, 1, 10]).round(3)
     array([0.199, 0.577, 1.284])
     """
-    ratios = np.asarray(ratio, dtype=np.float64)
+    ratios = to_floats(ratio, "ratio", "between 1/256 and 256")
     if not np.all((ratios >= 1 / 256) & (ratios <= 256)):
-        raise ValueError(f"ratio must lie between 1/256 and 256, got {ratio!r}.")
+        raise ValueError(f"ratio must lie between 1/256 and 256, got {shown(ratio)}.")
     logs = np.log(ratios.ravel())
     coarse, middle, fine = (
         _gaussian.along(_gaussian.by_deviation(_gaussian.diagonal(d)), logs)
@@ -262,10 +263,9 @@ def plot(horizon: int = 10_000) -> Figure:
     >>> figure = gittins.plot(1000)
     >>> figure.savefig("gittins.png")  # doctest: +SKIP
     """
-    from matplotlib.figure import Figure
+    from .._matplotlib import Figure
 
-    if horizon < 100:
-        raise ValueError(f"horizon must be at least 100 for a plot, got {horizon}.")
+    horizon = to_count(horizon, "horizon", 100)
     table = surrogate(horizon)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -330,20 +330,25 @@ def bernoulli_surrogate(horizon: int, prior: tuple[float, float] = (1.0, 1.0)) -
     >>> round(gittins.bernoulli_index(2, 0, 0, table), 6)  # (1/2 + 1/2 * 2/3) / (1 + 1/2)
     0.555556
     """
-    if not (1 <= horizon <= MAX_BERNOULLI_HORIZON and int(horizon) == horizon):
-        raise ValueError(
-            f"horizon must be a whole number from 1 to {MAX_BERNOULLI_HORIZON}, got {horizon}."
-        )
-    a, b = (float(parameter) for parameter in prior)
-    if not (0 < a < math.inf and 0 < b < math.inf):
-        raise ValueError(f"prior must be two positive numbers, got {prior}.")
-    name = f"gittins-bernoulli-v2-{int(horizon)}-{a!r}-{b!r}"
-    return _tables.table(name, lambda: _bernoulli.build(int(horizon), a, b))
+    horizon = _horizon(horizon, MAX_BERNOULLI_HORIZON)
+    parameters = to_floats(prior, "prior")
+    if parameters.shape != (2,) or not (np.isfinite(parameters) & (parameters > 0)).all():
+        raise ValueError(f"prior must be two positive numbers, got {shown(prior)}.")
+    a, b = parameters.tolist()
+    name = f"gittins-bernoulli-v2-{horizon}-{a!r}-{b!r}"
+    return _tables.table(name, lambda: _bernoulli.build(horizon, a, b))
+
+
+def _horizon(given: int, most: int) -> int:
+    horizon = to_count(given, "horizon")
+    if horizon > most:
+        raise ValueError(f"horizon must be a whole number from 1 to {most}, got {horizon}.")
+    return horizon
 
 
 def _counts(values: ArrayLike, name: str) -> Floats:
     """Return whole numbers >= 1 as floats, or raise a ValueError naming the first other value."""
-    array = np.asarray(values, dtype=np.float64)
+    array = to_floats(values, name, f"between 1 and {MAX_HORIZON}")
     bad = array[~((array >= 1) & (array == np.floor(array)) & (array < np.inf))]
     if bad.size:
         raise ValueError(f"{name} must be a whole number >= 1, got {bad.flat[0]:g}.")

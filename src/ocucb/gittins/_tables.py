@@ -16,9 +16,19 @@ from platformdirs import user_cache_path
 
 from .._cache_files import read_cache_file, surroundings, version_folder, write_cache_file
 from .._types import Floats
+from .._waiting import at_fork
 
 _memory: dict[str, Floats] = {}
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a forked process: the thread that builds a table is not there to release the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+at_fork(after_in_child=_renew_lock)
 
 
 def table(name: str, build: Callable[[], Floats]) -> Floats:

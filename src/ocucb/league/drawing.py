@@ -7,11 +7,15 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from .._matplotlib import (
+    Axes,
+    Figure,
+    LinearSegmentedColormap,
+    LogLocator,
+    NullFormatter,
+    StrMethodFormatter,
+)
 from ..figures import BLACK, BLUE, GREEN, GREY, RED, draw_estimates, empty_panels
 from ..reports.estimates import Uncertain
 from . import questions

@@ -176,7 +176,7 @@ def _contest(contest: Contest, report: Report) -> str:
             f"<td>{cell.deviation.value:.3g} ± {2 * cell.deviation.error:.2g}</td>"
             f"<td>{_chance(cell.disaster, cell.disaster_bound)}</td>"
             f"<td>{cell.runs:,}{mark}</td><td>{cell.effective_runs:,.0f}</td>"
-            f"<td>{cell.disasters:.0f}</td><td>{cell.engine}</td></tr>"
+            f"<td>{cell.disasters:.0f}</td><td>{escape(cell.engine)}</td></tr>"
         )
     skipped = "".join(
         f"<li>{escape(one.policy)}: not played, {escape(one.reason)}</li>"

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from math import inf, isfinite
 from typing import Any, overload
@@ -18,8 +20,9 @@ import numpy.typing as npt
 
 from .._document import damaged, read_json
 from .._files import replacing
-from .._text import LARGEST_COUNT, to_count
+from .._text import LARGEST_COUNT, is_truth, shown, to_count, to_float
 from .._types import Floats, Words
+from .._waiting import at_fork
 from ..policies import Policy, PolicyFamily, to_policies
 from ..policies._base import formula_raised
 from ..policies._declarations import check_declarations
@@ -32,6 +35,8 @@ from .summary import Summary, summarize
 from .tree import Records
 
 _LARGEST_REWARD = 1e100  # sums of these stay far from overflow
+_PLACE = "between -1e100 and 1e100"
+_PATIENCE = 10.0  # seconds that a fork waits for other threads
 _MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
 
 
@@ -87,6 +92,7 @@ class Bandit:
     """
 
     __slots__ = (
+        "__weakref__",
         "_ask",
         "_binary",
         "_bounds",
@@ -153,6 +159,7 @@ class Bandit:
         values = self.policy.arguments(horizon)
         self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
         self._set_state(self._new_state(values, horizon, new_arms(len(names)), 0, stream))
+        _ALIVE[id(self)] = self
 
     def _new_state(
         self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
@@ -364,7 +371,9 @@ class Bandit:
         try:
             rewards = list(rewards)
         except TypeError:
-            raise TypeError(f"a list of arms needs a list of rewards, got {rewards!r}.") from None
+            raise TypeError(
+                f"a list of arms needs a list of rewards, got {shown(rewards)}."
+            ) from None
         if len(arms) != len(rewards):
             raise ValueError(
                 f"there must be one reward for each arm, got {len(arms)} arms and "
@@ -439,16 +448,16 @@ class Bandit:
             i = -1
         if i < 0:
             some = ", ".join(map(repr, self._names[:5])) + (", …" if len(self._names) > 5 else "")
-            raise ValueError(f"unknown arm {arm!r}; this bandit has {some}.")
+            raise ValueError(f"unknown arm {shown(arm)}; this bandit has {some}.")
         return i
 
     def _gain(self, reward: Any) -> float:
         """Return what a reward adds to the sum that is maximised."""
         if type(reward) is not float:
-            reward = _number(reward, "reward")
+            reward = to_float(reward, "reward", _PLACE)
         if not self._low <= reward <= self._high:
             if not abs(reward) <= _LARGEST_REWARD:
-                size = "finite" if not isfinite(reward) else "between -1e100 and 1e100"
+                size = "finite" if not isfinite(reward) else _PLACE
                 raise ValueError(f"reward must be {size}, got {reward}.")
             place = f"reward {reward!r} lies outside the bounds {self._low:g} and {self._high:g}"
             advice = "such rewards are taken as they are"
@@ -598,7 +607,7 @@ class Bandit:
         green      2     0  0.700  0.000–1.000   2.227  66.7%
         round 4 of 1,000: OCUCB plays 'red', because its index is the largest.
         """
-        level = _number(level, "level")
+        level = to_float(level, "level", "between 0 and 1")
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level:g}.")
         with self._lock:
@@ -901,6 +910,42 @@ class Bandit:
         return _from_parts, (self.to_parts(),)
 
 
+_ALIVE: weakref.WeakValueDictionary[int, Bandit] = weakref.WeakValueDictionary()
+_FORKING = threading.RLock()
+_HELD: list[threading.RLock] = []  # by the thread that forks
+
+
+def _living() -> list[Bandit]:
+    # at once, as other threads may create bandits meanwhile
+    return [bandit for one in _ALIVE.valuerefs() if (bandit := one()) is not None]
+
+
+def _before_fork() -> None:
+    """Wait until no other thread changes a bandit, so that a child has each in one piece."""
+    _FORKING.acquire()
+    deadline = time.monotonic() + _PATIENCE
+    for bandit in _living():
+        lock = bandit._lock
+        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _HELD.append(lock)
+
+
+def _after_fork() -> None:
+    while _HELD:
+        _HELD.pop().release()
+    _FORKING.release()
+
+
+def _after_fork_in_child() -> None:
+    """Other threads are gone, and cannot release what they hold."""
+    _after_fork()
+    for bandit in _living():
+        bandit._lock, bandit._saving = threading.RLock(), threading.RLock()
+
+
+at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+
+
 def _from_parts(parts: dict[str, Any]) -> Bandit:
     return Bandit.from_parts(**parts)
 
@@ -908,9 +953,11 @@ def _from_parts(parts: dict[str, Any]) -> Bandit:
 def _array(values: Any, what: str, kind: type[np.generic], size: int) -> npt.NDArray[Any]:
     """Return an array of its own with `size` elements of one kind."""
     try:
+        if kind is not np.bool_ and (is_truth(values) or is_truth(np.asarray(values))):
+            raise TypeError
         array = np.array(values, dtype=kind)
     except (OverflowError, TypeError, ValueError):
-        raise TypeError(f"{what} must be a list of numbers, got {values!r}.") from None
+        raise TypeError(f"{what} must be a list of numbers, got {shown(values)}.") from None
     if array.shape != (size,):
         raise ValueError(f"{what} must hold {size} numbers, got an array of shape {array.shape}.")
     return array
@@ -927,17 +974,6 @@ def _are_counts(values: Floats, most: Floats | float) -> bool:
     return bool(((values >= 0) & (values <= most) & (values == np.rint(values))).all())
 
 
-def _number(value: Any, what: str) -> float:
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{what} must be between -1e100 and 1e100, got {value}.") from None
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} must be a number, got {value!r}.") from None
-
-
 def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     """Return checked bounds and sigma, of which exactly one is given."""
     if (bounds is None) == (sigma is None):
@@ -946,7 +982,7 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
             f"vary; got {'neither' if bounds is None else 'both'}."
         )
     if bounds is None:
-        sigma = _number(sigma, "sigma")
+        sigma = to_float(sigma, "sigma", _PLACE)
         if not 1e-100 <= sigma <= 1e100:
             limits = "at least 1e-100 and at most 1e100"
             size = limits if 0 < sigma < inf else "greater than 0 and finite"
@@ -955,8 +991,8 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise TypeError(f"bounds must be a pair (low, high), got {bounds!r}.") from None
-    low, high = _number(low, "a bound"), _number(high, "a bound")
+        raise TypeError(f"bounds must be a pair (low, high), got {shown(bounds)}.") from None
+    low, high = (to_float(one, "a bound", _PLACE) for one in (low, high))
     if not (-inf < low < high < inf):
         raise ValueError(f"bounds must be finite, the lower one first, got {low:g} and {high:g}.")
     if not (low >= -_LARGEST_REWARD and high <= _LARGEST_REWARD and high - low >= 2e-100):

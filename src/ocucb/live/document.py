@@ -1,6 +1,7 @@
 """A bandit as a JSON document: its parts, a format version, and checks.
 
-`to_document` and `to_parts` are inverses; the parts are the arguments of `Bandit.from_parts`.
+`to_document` and `to_parts` are inverses; the parts are the arguments of `Bandit.from_parts`. A
+document in an older format is read, too: a saved bandit cannot be played again.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from .._document import (
     take_floats,
     take_list,
 )
+from .._text import MOST_DIGITS
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
 
-_VERSION = 1
+_VERSION = 2
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
 
@@ -46,7 +48,7 @@ def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
         "sigma": sigma,
         "minimize": parts["minimize"],
         "strict": parts["strict"],
-        "seed": parts["rng"],
+        "seed": str(parts["rng"]),
         "rounds": parts["rounds"],
         "stream": [f"{word:016x}" for word in parts["stream"].tolist()],
         "memory": [x if isfinite(x) else str(x) for x in parts["memory"].tolist()],
@@ -71,7 +73,7 @@ def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
     source : str
         Where the document came from.
     """
-    document = opened(document, "bandit", _VERSION, source)
+    document = opened(document, "bandit", _VERSION, source, STEPS)
     name = document.get("policy")
     if policy is not None:
         (policy,) = to_policies([policy])
@@ -134,7 +136,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         "sigma": sigma if bounds is None else None,
         "minimize": take(document, "minimize", is_flag, "true or false"),
         "strict": take(document, "strict", is_flag, "true or false"),
-        "rng": take(document, "seed", is_seed, "a whole number, at least 0"),
+        "rng": int(take(document, "seed", _is_digits, "a whole number, as text")),
         "pulls": take_list(document, "pulls", len(arms), is_whole, whole),
         "open": take_list(document, "open", len(arms), is_whole, whole),
         "sums": take_floats(document, "sums", len(arms)),
@@ -144,6 +146,26 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         "memory": [float(x) for x in memory],
         "squares": squares,
     }
+
+
+def _text_seed(document: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 had the seed as a number, which readers other than Python's round beyond 2^53.
+
+    The first of its documents do not say whether the policy is the user's own.
+    """
+    seed, name = document.get("seed"), str(document.get("policy"))
+    return {
+        "own_policy": name.partition(":")[0] not in FAMILIES,
+        **document,
+        "seed": str(seed) if is_seed(seed) else seed,
+    }
+
+
+STEPS = (_text_seed,)
+
+
+def _is_digits(value: Any) -> bool:
+    return type(value) is str and re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", value) is not None
 
 
 def _is_name(value: Any) -> bool:

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .._text import MOST_DIGITS, is_truth, shown
+
 Arm = str | int
 NAMES = (str, int, np.integer)  # types of a single arm
+_LARGEST = 10**MOST_DIGITS  # a name can be written
 _TRUTHS = (bool, np.bool_)  # equal to 0 and 1, but no names
 
 
@@ -61,20 +64,20 @@ def to_names(arms: Any) -> list[Arm]:
     try:
         names = list(arms)
     except TypeError:
-        raise TypeError(f"arms must be a list of names, got {arms!r}.") from None
+        raise TypeError(f"arms must be a list of names, got {shown(arms)}.") from None
     if not names:
         raise ValueError("there must be at least one arm, got none.")
     for i, name in enumerate(names):
         if isinstance(name, str):
             names[i] = str.__str__(name)  # the value of an enumeration's member
-        elif isinstance(name, NAMES) and not isinstance(name, bool):
+        elif isinstance(name, int | np.integer) and not is_truth(name) and abs(name) < _LARGEST:
             names[i] = int(name)
         else:
-            raise TypeError(f"an arm's name must be a string or a whole number, got {name!r}.")
+            raise TypeError(f"an arm's name must be a string or a whole number, got {shown(name)}.")
     if len(set(names)) < len(names):
         seen: set[Arm] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"arms must have different names, got {twice!r} twice.")
+        raise ValueError(f"arms must have different names, got {shown(twice)} twice.")
     return names
 
 

@@ -237,9 +237,7 @@ class Summary:
 
 def _drawn(summary: Summary) -> matplotlib.figure.Figure:
     """Draw each arm's mean with its interval and index, and its share of the traffic."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    from .._matplotlib import Figure, FigureCanvasAgg
     from ..figures import BLUE, RED
 
     blue, red, grey = BLUE[0], RED[0], "#aaaaaa"

@@ -6,9 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
+from .._matplotlib import Axes, Figure
 from ..figures import (
     BLACK,
     BLUE,

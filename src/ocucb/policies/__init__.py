@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._text import split_specification
+from .._text import shown, split_specification
 from ._base import (
     FAMILIES,
     Policy,
@@ -182,6 +182,6 @@ def to_policies(policies: Any) -> list[Policy]:
         elif isinstance(one, PolicyFamily):
             one = one()
         if not isinstance(one, Policy):
-            raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {one!r}.")
+            raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {shown(one)}.")
         players.append(one)
     return players

@@ -37,6 +37,7 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
+from .._text import shown, to_float
 from .._types import Floats
 from .._users import Snapshot, is_ours, plain
 
@@ -254,7 +255,7 @@ class PolicyFamily:
         for name, value in kwargs.items():
             if name not in self.defaults:
                 raise TypeError(
-                    f"{self.label} has no parameter {name!r}; "
+                    f"{self.label} has no parameter {shown(name)}; "
                     + (f"it has {', '.join(names)}." if names else "it has none.")
                 )
             if name in given:
@@ -271,12 +272,7 @@ class PolicyFamily:
         return Policy(self, tuple(values.values()))
 
     def _checked(self, name: str, value: float) -> float:
-        try:
-            number = float(value)
-        except OverflowError:
-            raise ValueError(f"{self.label}'s {name} must be finite, got {value}.") from None
-        except (TypeError, ValueError):
-            raise TypeError(f"{self.label}'s {name} must be a number, got {value!r}.") from None
+        number = to_float(value, f"{self.label}'s {name}")
         if number - number != 0:
             raise ValueError(f"{self.label}'s {name} must be finite, got {number}.")
         valid = self.valid.get(name)
@@ -307,7 +303,7 @@ FAMILIES: dict[str, PolicyFamily] = {}
 def family_named(name: str) -> PolicyFamily:
     """Return the family called `name` on the command line."""
     if name not in FAMILIES:
-        raise ValueError(f"unknown policy {name!r}; choose from {', '.join(FAMILIES)}.")
+        raise ValueError(f"unknown policy {shown(name)}; choose from {', '.join(FAMILIES)}.")
     return FAMILIES[name]
 
 
@@ -497,7 +493,9 @@ class Policy:
         except (TypeError, ValueError):
             table = np.empty(())
         if table.ndim != 1:
-            raise TypeError(f"{self.label}'s table must return a list of numbers, got {given!r}.")
+            raise TypeError(
+                f"{self.label}'s table must return a list of numbers, got {shown(given)}."
+            )
         table.flags.writeable = False  # runs share it
         return table
 
@@ -534,10 +532,10 @@ def _family(function: Callable[..., Any], kind: Kind, facts: dict[str, Any]) -> 
     """Read a policy's name and parameters from its function and check its declarations."""
     function = plain(function)  # it may have been compiled by numba.njit
     if not inspect.isfunction(function):
-        raise TypeError(f"a policy must be a plain function, got {function!r}.")
+        raise TypeError(f"a policy must be a plain function, got {shown(function)}.")
     title = function.__name__
     if not title.isprintable():
-        raise ValueError(f"the name of a policy must be one line of text, got {title!r}.")
+        raise ValueError(f"the name of a policy must be one line of text, got {shown(title)}.")
     table = ("table",) if facts.get("table") is not None else ()
     arguments = list(inspect.signature(function).parameters.values())
     names = tuple(argument.name for argument in arguments)
@@ -571,15 +569,7 @@ def _default(title: str, parameter: inspect.Parameter) -> float:
         raise TypeError(f"{title}'s parameter {parameter.name!r} must be positional-or-keyword.")
     if parameter.default is inspect.Parameter.empty:
         raise TypeError(f"{title}'s parameter {parameter.name!r} needs a default value.")
-    try:
-        if isinstance(parameter.default, str | bytes):
-            raise TypeError
-        return float(parameter.default)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(
-            f"the default of {title}'s parameter {parameter.name!r} must be a number, got "
-            f"{parameter.default!r}."
-        ) from None
+    return to_float(parameter.default, f"the default of {title}'s parameter {parameter.name!r}")
 
 
 def _check_facts(title: str, facts: dict[str, Any], defaults: Mapping[str, float]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
-
 from .._files import noting, replacing
+from .._matplotlib import Figure, rc_context
 
 ENDINGS = ("pdf", "svg", "png")
 
@@ -19,7 +17,7 @@ def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[
     dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # one layout serves all formats
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         for path, ending in zip(paths, ENDINGS, strict=True):
             with noting(failures, path), replacing(path, "wb") as file:
                 figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])
@@ -29,6 +27,6 @@ def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[
 def to_svg(figure: Figure, salt: str) -> bytes:
     """Return a figure as SVG, the same picture always as the same bytes."""
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()

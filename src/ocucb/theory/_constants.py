@@ -26,6 +26,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._text import shown, to_float
 from .._types import Floats
 
 # Conditions (C3) and (C4) of the failure event, and its probability as a multiple of δ̃_Δ.
@@ -330,8 +331,11 @@ def c_gamma(gamma: float, most: float = 0.5) -> float:
     >>> round(theory.c_gamma(2.0), 6)  # 8 (1/2 + 1/4 + 1/16 + 1/256 + ...)
     6.531372
     """
+    gamma, most = to_float(gamma, "gamma"), to_float(most, "most", "between 0 and 1")
     if not gamma > 1:
         raise ValueError(f"gamma must be greater than 1, got {gamma:g}.")
+    if not 0 < most < 1:
+        raise ValueError(f"most must lie between 0 and 1, got {most:g}.")
     decay = math.log(1 / most)
     if gamma < 1.001:  # very many terms: their integral with the Euler-Maclaurin correction
         from scipy.special import exp1
@@ -470,16 +474,22 @@ def constants(
     >>> found.C1() < theory.constants(3.0, 2.0, tight=False).C1()
     True
     """
+    alpha, psi = to_float(alpha, "alpha"), to_float(psi, "psi", "between 1 and 1e250")
     _check_parameters(alpha, psi)
     if goal not in _GOALS:
-        raise ValueError(f"goal must be 'C1' or 'C2', got {goal!r}.")
+        raise ValueError(f"goal must be 'C1' or 'C2', got {shown(goal)}.")
+    gamma = None if gamma is None else to_float(gamma, "gamma")
+    kappa = None if kappa is None else to_float(kappa, "kappa")
+    c3 = None if c3 is None else to_float(c3, "c3")
     if gamma is not None and not 1 < gamma < alpha / 2:
         raise ValueError(f"gamma must lie between 1 and alpha / 2 = {alpha / 2:g}, got {gamma:g}.")
     least = _least_c10(psi)
     if isinstance(c10, str) and c10 != "paper":
-        raise ValueError(f"c10 must be a number or 'paper', got {c10!r}.")
-    if isinstance(c10, (int, float)) and not least <= c10 < math.inf:
-        raise ValueError(f"c10 must be a number greater than {least:.3g}, got {c10:g}.")
+        raise ValueError(f"c10 must be a number or 'paper', got {shown(c10)}.")
+    if c10 is not None and not isinstance(c10, str):
+        c10 = to_float(c10, "c10")
+        if not least <= c10 < math.inf:
+            raise ValueError(f"c10 must be a number greater than {least:.3g}, got {c10:g}.")
 
     def at(x: Floats) -> Constants | None:
         numbers = iter(x)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._text import to_count
+from .._text import to_count, to_float
 from ..problems import Numbers, conjecture
 from ._quantities import complexity, instance
 from ._upper import ocucb_sum
@@ -81,6 +81,7 @@ def necessary(K: int, elsewhere: float) -> float:
     from scipy.optimize import brentq
 
     K = to_count(K, "K", 3)
+    elsewhere = to_float(elsewhere, "elsewhere", "between 0 and 1e308")
     if not 0 <= elsewhere < math.inf:
         raise ValueError(f"elsewhere must be a finite regret of at least 0, got {elsewhere:g}.")
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
+from .._matplotlib import Axes, Figure, LogLocator, NullFormatter
 from .._types import Counts, Floats
 from ..figures import (
     BLUE,

@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._text import table, to_count
+from .._text import table, to_count, to_float
 from .._types import Counts, Floats
 from ..problems import Numbers
+from ..random import to_generator
 from ._constants import c_gamma, constants
 from ._proof import Proof, proof
+from ._quantities import in_range
 from ._upper import ocucb_sum
 
 if TYPE_CHECKING:
@@ -210,8 +212,9 @@ def check_lemmas(
     runs = to_count(runs, "runs", 2)
     if problem.best_arms > 1 or not problem.suboptimal.size:
         raise ValueError("the lemmas are about one best arm and at least one other.")
-    at = float(problem.suboptimal[0]) if gap is None else gap
-    streams = np.random.default_rng(rng)
+    at = float(problem.suboptimal[0]) if gap is None else in_range(gap, "gap")
+    alpha, psi = to_float(alpha, "alpha"), to_float(psi, "psi")
+    streams = to_generator(rng)
     checks = _algebra(quantities, at)
     checks += _concentration(quantities, at, _WALKS * runs, streams)
     played, walk = _algorithm(quantities, runs, streams, alpha, psi)

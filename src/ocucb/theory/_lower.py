@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
-from .._text import to_count
+from .._text import to_count, to_float
 from .._types import Floats
-from ..problems import Numbers, bernoulli, gaussian
+from ..problems import Numbers, gaussian, of_kind
+from ..rewards import KINDS
 from ._quantities import Bound, complexities_of, in_range, instance
 from ._upper import BOOK, PAPER
 
@@ -76,6 +76,7 @@ def balanced_constant(ratio: float) -> float:
     """
     from scipy.optimize import brentq
 
+    ratio = to_float(ratio, "n/H", "between e and 1e308")
     if not ratio >= math.e:
         raise ValueError(f"n/H must be at least e, got {ratio:g}.")
     log = math.log(ratio)
@@ -214,11 +215,23 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     )
 
 
+def one_parameter_kinds() -> list[str]:
+    """Return the kinds of reward that Lai and Robbins' bound is proved for.
+
+    Those that only the mean is unknown of, with a likelihood ratio that depends on the sum alone.
+    """
+    return [
+        kind.name
+        for kind in KINDS.values()
+        if kind.divergence is not None and kind.log_likelihood_ratio is not None
+    ]
+
+
 def lai_robbins(
     means: Numbers,
     horizon: float,
     sigma: float = 1.0,
-    rewards: Literal["gaussian", "bernoulli"] = "gaussian",
+    rewards: str = "gaussian",
 ) -> Bound:
     """Return Lai and Robbins' Σ Δ_i/kl(μ_i, μ*) log n, which regret reaches or exceeds as n → ∞.
 
@@ -232,8 +245,8 @@ def lai_robbins(
         Rounds, n.
     sigma : float, optional
         Standard deviation of Gaussian rewards; Bernoulli rewards have none to choose.
-    rewards : {"gaussian", "bernoulli"}, optional
-        Kind of reward.
+    rewards : str, optional
+        Kind of reward: "gaussian" or "bernoulli".
 
     Returns
     -------
@@ -247,10 +260,11 @@ def lai_robbins(
     >>> round(theory.lai_robbins([0.03, 0.02], 10**6, rewards="bernoulli").value, 1)
     71.1
     """
-    if rewards not in ("gaussian", "bernoulli"):
-        raise ValueError(f"rewards must be 'gaussian' or 'bernoulli', got {rewards!r}.")
+    known = one_parameter_kinds()
+    if rewards not in known:
+        raise ValueError(f"rewards must be {' or '.join(map(repr, known))}, got {rewards!r}.")
     checked = instance(means, horizon, sigma)
-    problem = bernoulli(means) if rewards == "bernoulli" else gaussian(means, sigma)
+    problem = of_kind(rewards, means)
     divergence = problem.rewards.divergence
     assert divergence is not None
     best = float(problem.means.max())

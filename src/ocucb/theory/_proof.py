@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._text import to_float
 from .._types import Floats
 from ..problems import Numbers
 from ._constants import Constants, c_gamma, cap
@@ -288,6 +289,8 @@ def proof(
     problem = instance(means, horizon, sigma)
     if given is not None:
         return Proof(problem, given.gamma, given.c6, given.c9, given.c10, cap(given.psi))
+    gamma, c6 = to_float(gamma, "gamma"), to_float(c6, "c6")
+    c9, c10 = to_float(c9, "c9"), to_float(c10, "c10")
     finite = all(map(math.isfinite, (gamma, c6, c9, c10)))
     if not (finite and gamma > 1 and c6 > 0 and c9 >= math.e**2 and c10 >= math.e / 2):
         raise ValueError(

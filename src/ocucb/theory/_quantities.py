@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._text import to_count
+from .._text import to_count, to_float, to_floats
 from .._types import Floats
 from ..problems import Numbers, Problem, gaussian
 
@@ -133,6 +133,7 @@ def instance(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
 
 def in_range(value: float, name: str) -> float:
     """Return a positive number, or refuse one whose square would overflow or underflow."""
+    value = to_float(value, name, "between 1e-100 and 1e100")
     if not value > 0:
         raise ValueError(f"{name} must be a number greater than 0, got {value:g}.")
     if not 1e-100 <= value <= 1e100:
@@ -161,7 +162,7 @@ def log_plus(x: npt.ArrayLike) -> Floats:
     >>> theory.log_plus([0.5, 1.0, 100.0]).round(4)
     array([1.    , 1.    , 4.6052])
     """
-    values = np.asarray(x, dtype=np.float64)
+    values = to_floats(x, "x", "between 0 and 1e308")
     for value in values[~(values >= 0)].flat:
         raise ValueError(f"log_plus is defined for numbers of at least 0, got {value:g}.")
     logs: Floats = np.log(np.maximum(values, math.e))

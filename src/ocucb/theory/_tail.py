@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._text import to_count
+from .._text import to_count, to_float
 from .._types import Floats
 from ..policies import Policy, to_policies
 from ..problems import Problem
@@ -151,6 +151,7 @@ def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) ->
     (*_, gap) = distinct = np.unique(problem.gaps[problem.gaps > 0.0]) / problem.sigma
     if len(distinct) > 1:
         raise ValueError("an estimate of the tail needs arms with one gap.")
+    regret = to_float(regret, "regret", "between 0 and 1e308")
     if not regret >= 0.0:
         raise ValueError(f"regret must be at least 0, got {regret}.")
     elsewhere = math.floor(regret / (gap * problem.sigma)) + 1  # pulls of other arms that it takes

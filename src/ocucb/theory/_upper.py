@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from .._text import to_float
 from ..problems import Numbers
 from ._constants import Constants, constants
 from ._quantities import Bound, Instance, complexities_of, instance, log_plus
@@ -99,7 +100,7 @@ def ocucb_minimax_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> B
 def _explicit(
     problem: Instance, alpha: float, psi: float, given: Constants | None, goal: str
 ) -> Constants:
-    found = constants(float(alpha), float(psi), goal=goal) if given is None else given
+    found = constants(alpha, psi, goal=goal) if given is None else given
     largest = float(problem.gaps[-1])
     if largest > found.largest_gap:
         raise ValueError(
@@ -234,6 +235,7 @@ def ucb_bound(means: Numbers, horizon: float, sigma: float = 1.0, constant: floa
     443.0963
     """
     problem = instance(means, horizon, sigma)
+    constant = to_float(constant, "constant")
     if not 4 < constant < math.inf:
         raise ValueError(
             f"UCB's bound is proved for a constant greater than 4, got {constant:g}; "

@@ -1,0 +1,32 @@
+"""What figures need of matplotlib, which refuses to be imported while MPLBACKEND names nothing."""
+
+from __future__ import annotations
+
+import os
+
+try:
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+except ValueError as error:
+    chosen = os.environ.get("MPLBACKEND")
+    if chosen is None or "backend" not in str(error):
+        raise
+    raise ValueError(
+        f"matplotlib has no backend {chosen!r}, which the environment variable MPLBACKEND names; "
+        "unset it, or set it to agg."
+    ) from error
+
+__all__ = [
+    "Axes",
+    "Figure",
+    "FigureCanvasAgg",
+    "LinearSegmentedColormap",
+    "LogLocator",
+    "NullFormatter",
+    "StrMethodFormatter",
+    "rc_context",
+]
