@@ -13,13 +13,13 @@ import pickle
 import threading
 import time
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from ._compile import translate_numba_errors
+from ._memo import cached_property
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__

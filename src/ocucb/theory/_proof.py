@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from .._memo import cached_property
 from .._types import Floats
 from ..problems import Numbers
 from ._constants import Constants, c_gamma, cap
