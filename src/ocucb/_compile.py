@@ -40,8 +40,8 @@ _INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_OPTIONS}
 # A user's function may index out of bounds.
 USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_INLINED}
 
-# numba's lock: the thread that holds it may compile, and may take it again; the others wait. It must
-# not wait for another thread meanwhile.
+# numba's lock: the thread that holds it may compile, and may take it again; the others wait. So it
+# must not wait for any of them meanwhile.
 compiling = global_compiler_lock
 
 # Functions that are a user's or contain one: they are not cached on disk.
