@@ -132,6 +132,26 @@ def test_a_table_may_be_made_by_simulations_in_other_threads():
     assert ocucb.simulate(steered, ocucb.gap(), 200, 20, rng=1)[0].mean_regret > 0.0
 
 
+def test_no_thread_makes_a_table_again():
+    """One may be slow, or not made for threads: those that play blocks share the first."""
+    made = []
+
+    def table(horizon):
+        made.append(horizon)
+        return [2.0]
+
+    @ocucb.index_policy(unplayed_index="constant", table=table)
+    def tabular(pulls, t, horizon, arms, table):
+        return table[0] / pulls
+
+    def times(sampling):
+        made.clear()
+        ocucb.simulate(tabular, ocucb.gap(), 1000, 200, rng=1, workers=4, sampling=sampling)
+        return len(made)
+
+    assert times("tilted") == times("plain")
+
+
 class Slow:
     """Computes only when `threads` threads compute at once."""
 

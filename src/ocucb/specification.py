@@ -12,7 +12,7 @@ import hashlib
 import pickle
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import cloudpickle
@@ -72,6 +72,12 @@ class Specification:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Specification, tuple(getattr(self, one.name) for one in fields(self))
+
+    def drawn_from(self, mixture: Mixture) -> Specification:
+        """Return the specification with another mixture; a user's table is not made again."""
+        other = replace(self, mixture=mixture)
+        vars(other).update(_arguments=self._arguments, _engine=self._engine)
+        return other
 
     @property
     def description(self) -> Description:
