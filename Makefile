@@ -3,16 +3,19 @@
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
 # make docs        build the documentation site, offline, and print its address
 # make lint        style and types
-# make quick       lint and the tests that answer within a minute: to run while working
-# make test        lint and tests: everything that must hold
+# make quick       the tests that answer within a minute: to run while working
+# make test        all tests
 # make test-lowest the tests with the lowest versions that pyproject.toml declares
 # make bench       measure speed against the yardstick, write bench/table.md
+#
+# With another Python: make quick PYTHON=python3.12 VENV=.venv-3.12
 
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.ready
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
 LOWEST := .venv-lowest/bin
-QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py \
+QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py threads.py \
   cli.py::test_wrong_input_is_one_sentence_and_status_2 live.py::test_goes_on_bit_for_bit_after_a_load \
   simulation.py::test_horizons_up_to_the_number_of_arms simulation.py::test_wrong_input \
   store.py::test_numbers_are_those_of_this_numerical_version)
@@ -36,10 +39,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-quick: lint
+quick: $(READY)
 	$(BIN)/pytest --quick -n auto --dist worksteal $(QUICK)
 
-test: lint
+test: $(READY)
 	$(BIN)/pytest -n auto --dist loadfile
 
 test-lowest: .venv-lowest/.ready
@@ -50,7 +53,7 @@ bench: $(READY)
 	$(BIN)/python bench/run.py
 
 $(READY): pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
@@ -67,4 +70,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest docs/_build docs/auto_gallery reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* docs/_build docs/auto_gallery reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis

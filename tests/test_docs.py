@@ -80,6 +80,10 @@ def service(tmp_path, monkeypatch) -> dict[str, str]:
     from ocucb.serve.storage import Storage
     from ocucb.serve.tokens import add_token
 
+    class Inside(TestClient):
+        def request(self, *given, timeout, **options):  # nothing takes time, and starlette warns
+            return super().request(*given, **options)
+
     storage = Storage(str(tmp_path / "store.db"), create=True)
     app, token = create_app(storage), add_token(storage, "administer", "")
     real = client.httpx.Client
@@ -87,7 +91,7 @@ def service(tmp_path, monkeypatch) -> dict[str, str]:
     def connect(base_url, headers, trust_env):
         if base_url != "http://testserver":
             return real(base_url=base_url, headers=headers, trust_env=trust_env)
-        return TestClient(app, base_url=base_url, headers=headers)
+        return Inside(app, base_url=base_url, headers=headers)
 
     monkeypatch.setattr(client.httpx, "Client", connect)
     yield {"url": "http://testserver", "token": token}

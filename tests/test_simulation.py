@@ -359,25 +359,3 @@ def test_a_forked_worker_hears_its_first_interrupt():
                 os._exit(3)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-
-
-def test_threads_may_compile_at_the_same_time():
-    @ocucb.index_policy(unplayed_index="constant")
-    def fresh(pulls, t, horizon, arms):
-        return 2.0 / pulls
-
-    results = []
-    threads = [
-        threading.Thread(
-            target=lambda: results.append(
-                ocucb.simulate(fresh, ocucb.gap(), 100, 20, rng=1)[0].mean_regret
-            )
-        )
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == 4
-    assert len(set(results)) == 1

@@ -24,6 +24,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
 from ._code_cache import CodeCache
@@ -38,6 +39,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 _INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_OPTIONS}
 # A user's function may index out of bounds.
 USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_INLINED}
+
+# numba's lock: the thread that holds it may compile, and may take it again; the others wait. So it
+# must not wait for any of them meanwhile.
+compiling = global_compiler_lock
 
 # Functions that are a user's or contain one: they are not cached on disk.
 _USERS: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
@@ -145,7 +150,8 @@ def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., An
     kernel itself. So it must be called with exactly the same types.
     """
     types = tuple(numba.typeof(argument) for argument in arguments)
-    return kernel.overloads[types].entry_point  # type: ignore[attr-defined, no-any-return]
+    with compiling:  # the thread that compiled it may still be noting that it has
+        return kernel.overloads[types].entry_point  # type: ignore[attr-defined, no-any-return]
 
 
 @contextmanager

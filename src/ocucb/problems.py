@@ -12,12 +12,12 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._memo import cached_property
 from ._text import shown, split_specification, to_count, to_floats
 from ._types import Floats
 from ._users import plain

@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
+from ._memo import cached_property
 from ._types import Words
 from ._users import Snapshot
 from .random import binomial, normal, uniform
@@ -198,5 +198,5 @@ def rewards_of(sample: Callable[..., float]) -> Rewards:
             raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
         if name in KINDS:
             name += " (custom)"
-        _CUSTOM[sample] = Rewards(name, sample)
+        _CUSTOM.setdefault(sample, Rewards(name, sample))
     return _CUSTOM[sample]

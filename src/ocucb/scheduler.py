@@ -20,7 +20,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -235,7 +235,7 @@ def tilt(
         heard = Interrupts() if interrupts is None else interrupts
         mixture, gain = _piloted(specification, threads, executor, stored, heard)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
-            return replace(specification, mixture=mixture)
+            return specification.drawn_from(mixture)
         reason = "the pilot found nothing to gain"
     if always:
         warnings.warn(
@@ -253,7 +253,7 @@ def _piloted(
 ) -> tuple[Mixture, float]:
     """Return the mixture that a pilot finds, and its gain."""
     first = first_mixture(specification.problem, specification.horizon)
-    trial = replace(specification, mixture=first)
+    trial = specification.drawn_from(first)
     ours = ThreadPoolExecutor(threads) if executor is None else None
     stop = interrupts.new_flag()
     starts = range(0, PILOT_RUNS, _PILOT_BLOCK)

@@ -12,14 +12,14 @@ import hashlib
 import pickle
 import threading
 import time
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from ._compile import translate_numba_errors
+from ._memo import cached_property
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
@@ -73,6 +73,12 @@ class Specification:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Specification, tuple(getattr(self, one.name) for one in fields(self))
+
+    def drawn_from(self, mixture: Mixture) -> Specification:
+        """Return the specification with another mixture; a user's table is not made again."""
+        other = replace(self, mixture=mixture)
+        vars(other).update(_arguments=self._arguments, _engine=self._engine)
+        return other
 
     @property
     def description(self) -> Description:

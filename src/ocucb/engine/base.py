@@ -15,7 +15,6 @@ engine's `kernel` binds these to a policy's formula and the arms' rewards.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, kernel_part, rare_part, specialise
+from .._compile import compiled, compiling, kernel_part, rare_part, specialise
+from .._memo import cache
 from .._types import Counts, Floats, Words
 from .._users import is_ours
 from ..importance import MARKS, PLAIN, Mixture
@@ -580,7 +580,7 @@ def allowance_of_index(
     return level - lowest_mean(level, pulls, t, n, K, sigma, *values)
 
 
-@functools.cache
+@cache
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
     return specialise(play_each_once, {"draw": rewards.draw}, part=True)
@@ -659,12 +659,13 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     number, numbers = numba.float64, numba.float64[::1]
     seen = numba.types.Array(number, 1, "C", readonly=True)
     kinds = {"pulls": seen, "sums": seen, "memory": numbers, "stream": numba.uint64[::1]}
-    if not rule.overloads:
-        choice = family.kind == "choice"
-        state = tuple(kinds.get(name, number) if choice else number for name in family.inputs)
-        table = () if family.table is None else (seen,)
-        rule.compile(state + table + (number,) * len(family.defaults))
-        rule.disable_compile()
+    with compiling:  # other threads may be about to do the same
+        if not rule.overloads:
+            choice = family.kind == "choice"
+            state = tuple(kinds.get(name, number) if choice else number for name in family.inputs)
+            table = () if family.table is None else (seen,)
+            rule.compile(state + table + (number,) * len(family.defaults))
+            rule.disable_compile()
     (answer,) = (one.signature.return_type for one in rule.overloads.values())
     kind, words = numba.types.Number, "a number"
     if family.kind == "choice":

@@ -241,8 +241,9 @@ def brownian_limit(ratio: ArrayLike) -> Floats:
         _gaussian.along(_gaussian.by_deviation(_gaussian.diagonal(d)), logs)
         for d in (2**12, 2**14, 2**16)
     )
-    scaled = (coarse - 6.0 * middle + 8.0 * fine) / 3.0
-    return scaled.reshape(ratios.shape) * np.sqrt(ratios / (1.0 + ratios))
+    scaled: Floats = (coarse - 6.0 * middle + 8.0 * fine) / 3.0
+    limit: Floats = scaled.reshape(ratios.shape) * np.sqrt(ratios / (1.0 + ratios))
+    return limit
 
 
 def plot(horizon: int = 10_000) -> Figure:

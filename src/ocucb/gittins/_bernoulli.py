@@ -46,11 +46,11 @@ def build(horizon: int, a: float, b: float) -> Floats:
     means = np.sin(0.5 * np.pi * np.arange(1, ANGLES) / ANGLES) ** 2
 
     def block(T: int) -> Floats:
-        s = np.arange(T + 1.0)
+        s = np.arange(T + 1, dtype=np.float64)
         return _scaled(np.arange(2, exact - T + 1), a + s, b + T - s, 1e-14)
 
     def rows(T: int) -> Floats:
-        s = np.arange(T + 1.0)
+        s = np.arange(T + 1, dtype=np.float64)
         return _scaled(row_nodes, a + s, b + T - s)
 
     def grid(node: int) -> Floats:

@@ -20,7 +20,6 @@ Where unplayed arms do not rise, few arms are evaluated: `ocucb.live.tree` says 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from math import inf, nan, sqrt
 from typing import Any, NamedTuple
@@ -34,6 +33,7 @@ from .._compile import (
     specialise,
     translate_numba_errors,
 )
+from .._memo import cache
 from .._types import Floats, Words
 from .._users import is_ours
 from .._waiting import interruptible
@@ -398,7 +398,7 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
         return interruptible(played)
 
 
-@functools.cache
+@cache
 def _kernels_of(family: PolicyFamily) -> Kernels:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
 

@@ -297,7 +297,7 @@ def summarize(
     arms, index = state.arms, state.ceilings.copy()
     observed, opened, active = arms["observed"], arms["open"], arms["active"]
     why = _explain(policy, state, chosen, minimize)
-    mean = np.full(arms.size, np.nan)
+    mean: Floats = np.full(arms.size, np.nan)
     np.divide(arms["sum"], observed, out=mean, where=observed > 0)
     index[(observed == 0) | ~active | (policy.family.kind != "index")] = np.nan
     if minimize:

@@ -19,7 +19,6 @@ are single numbers, and an update is a few instructions in the inner loop of a s
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -28,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._compile import compiled, inlined, specialise
+from .._memo import cache
 from .._types import Floats
 
 Records = npt.NDArray[np.void]
@@ -209,7 +209,7 @@ def highest(ceilings: Floats, tree: Records, number: int) -> int:
     return -1
 
 
-@functools.cache
+@cache
 def tree_kernels() -> dict[str, Callable[..., Any]]:
     """Return what kernels call, compiled once for all policies."""
     parts: tuple[Callable[..., Any], ...] = (build_tree, replace, lower, highest)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from .._memo import cached_property
 from .._text import to_float
 from .._types import Floats
 from ..problems import Numbers
