@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import subprocess
 import sys
@@ -10,17 +11,21 @@ import types
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from math import inf, log, sqrt
+from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
 import ocucb
+from ocucb._users import is_ours
 from ocucb.engine import base
 from ocucb.policies import FAMILIES
 from ocucb.policies._base import above
 from ocucb.policies._declarations import false_declaration, has_infinite_bonus
 from ocucb.random import uniform
+from ocucb.simulation import specify
 from ocucb.specification import Specification
 
 PROBLEM = ocucb.gap(3, 0.5)
@@ -249,6 +254,146 @@ def test_the_value_of_a_module_that_changes():
     settings.C = 0.1
     with pytest.raises(ValueError, match="has changed"):
         play(mine)
+
+
+class Pair(NamedTuple):
+    x: float = 0.1
+    y: float = 8.0
+
+
+class Swapped(NamedTuple):
+    y: float = 0.1
+    x: float = 8.0
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 9
+
+
+class Turned(enum.IntEnum):
+    LOW = 9
+    HIGH = 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "how"),
+    [
+        (Pair(), Swapped(), "thing.x"),
+        (Pair, Swapped, "thing(0.1, 8.0).x"),
+        (Level, Turned, "thing.LOW.value"),
+        (Level.LOW, Level.HIGH, "thing.value"),
+        (numba.float64, numba.int8, "thing(2.5)"),
+        (np.sqrt, np.square, "thing(2.5)"),
+    ],
+)
+def test_any_global_that_changes_is_noticed(one, other, how):
+    space = {"thing": one, "sqrt": sqrt}
+    mine = formula(f"return {how} / sqrt(pulls)", space=space)
+    before = mine().bonus(1, 10, 100, 3)
+    space["thing"] = other
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        play(mine)
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        ocucb.Bandit("ab", mine, 100, sigma=1)
+    space["thing"] = one
+    mine.code.check("mine")
+    space["thing"] = other
+    again = formula(f"return {how} / sqrt(pulls)", space=space)
+    assert again().bonus(1, 10, 100, 3) != before
+
+
+class Small(enum.IntEnum):
+    """What it means is unknown, because of its method."""
+
+    SIZE = 1
+
+    def twice(self):
+        return 2 * self
+
+
+class Large(enum.IntEnum):
+    SIZE = 20
+
+    def twice(self):
+        return 2 * self
+
+
+def test_what_is_unknown_is_taken_anew():
+    space = {"Size": Small, "sqrt": sqrt}
+    mine = formula("return Size.SIZE.value / sqrt(pulls)", space=space)()
+    call = (mine, PROBLEM, 100, np.array([100]), 1, "step")
+    with pytest.warns(UserWarning, match="other numbers each time.* <enum 'Small'> cannot be told"):
+        first, again = specify(*call), specify(*call)
+    assert first.identity != again.identity
+    space["Size"] = Large
+    with pytest.warns(UserWarning, match="other numbers each time"):
+        later = specify(*call)
+    state = {"pulls": 1, "t": 10, "horizon": 100, "arms": 3}
+    assert first.policy.bonus(**state) == again.policy.bonus(**state) == 1.0
+    assert later.policy.bonus(**state) == 20.0
+    with pytest.raises(ValueError, match="an executor cannot tell <enum 'Large'> from another"):
+        later.package.count(0)
+    assert ocucb.Bandit("ab", mine, 100, sigma=1).policy.bonus(**state) == 20.0
+
+
+def test_a_sampler_that_is_unknown_is_taken_anew():
+    space = {"Size": Small}
+    exec("def noisy(mean, scale, stream): return mean + Size.SIZE.value", space)
+    problem = ocucb.custom_rewards(space["noisy"], [0, -0.5], 1.0)
+    taken = [problem.retaken() for _ in range(2)]
+    assert len({one.identity for one in taken}) == 2
+    space["Size"] = Large
+    stream = np.ones(4, np.uint64)
+    assert [one.retaken().rewards.draw(0.0, 1.0, stream) for one in (problem, *taken)] == [20.0] * 3
+    assert ocucb.gap().retaken().rewards is ocucb.gap().rewards
+
+
+def narrow(x):
+    y = x
+    return y / 3.0
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        numba.njit(locals={"y": numba.float32})(narrow),
+        numba.njit("float32(float32)")(narrow),
+    ],
+)
+def test_a_helper_keeps_its_types(helper):
+    """Where numbers are converted they are converted in a formula too."""
+    policy = formula("return helper(pulls)", space={"helper": helper})()
+    assert policy.bonus(10.1, 11, 100, 3) == helper(10.1) != narrow(10.1)
+
+
+def test_helpers_that_share_a_function_keep_their_options():
+    space = {"one": numba.njit(narrow), "other": numba.njit(locals={"y": numba.float32})(narrow)}
+    policy = formula("return one(pulls) - other(pulls)", space=space)()
+    assert policy.bonus(10.1, 11, 100, 3) == narrow(10.1) - space["other"](10.1) != 0.0
+
+
+def test_a_helper_that_takes_arrays_of_given_types():
+    """Ours are read-only, which its author need not have foreseen."""
+    helper = numba.njit("float64(float64[:])")(lambda x: x[0])
+    family = formula("return int(helper(pulls)) - 1", ocucb.choice_policy, {"helper": helper})
+    ocucb.Bandit("abc", family, 100, sigma=1).ask()
+
+
+def test_a_package_with_a_similar_name_is_not_ours():
+    space = {"sqrt": sqrt}
+    file = str(Path(ocucb.__file__).parent) + "_contrib/theirs.py"
+    exec(compile("def mine(pulls, t, horizon, arms): return sqrt(pulls)", file, "exec"), space)
+    assert not is_ours(space["mine"])
+    assert is_ours(ocucb.UCB.source)
+    theirs = ocucb.index_policy(unplayed_index="constant")(space["mine"])
+    with pytest.raises(ValueError, match="bonus rises"):
+        ocucb.simulate(theirs, PROBLEM, 100, 5, rng=1)
+
+
+def test_our_formula_in_a_users_policy_is_checked():
+    with pytest.raises(ValueError, match='declares unplayed_index="nonincreasing", but its'):
+        play(ocucb.index_policy(unplayed_index="nonincreasing")(ocucb.UCB.source))
 
 
 def test_a_helper_that_is_not_compiled_has_a_remedy():

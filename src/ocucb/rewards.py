@@ -66,7 +66,8 @@ class Rewards:
     def code(self) -> Snapshot:
         """The functions that kernels call, compiled; a user's are frozen at first use."""
         parts = {"draw": self.sample, "draw_sum": self.sample_sum}
-        return Snapshot({name: part for name, part in parts.items() if part is not None})
+        functions = {name: part for name, part in parts.items() if part is not None}
+        return Snapshot(functions, KINDS.get(self.name) is self)
 
     @property
     def draw(self) -> Callable[..., float]:

@@ -27,7 +27,6 @@ import numpy as np
 
 from .._compile import compiled, kernel_part, rare_part, specialise
 from .._types import Counts, Floats, Words
-from .._users import is_ours
 from ..importance import MARKS, PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
@@ -606,7 +605,7 @@ def bonus_of(family: PolicyFamily) -> Callable[..., float]:
 def budget_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the budget for rewards of 0 and 1; ours are never negative."""
     rule = rule_of(family)
-    if is_ours(family.source):
+    if family.is_ours:
         return rule
     return specialise(budget_of_user, {"rule": rule}, part=True)
 
@@ -654,7 +653,7 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     arrays: kernels then pass theirs as such.
     """
     rule: Any = family.function
-    if is_ours(family.source):
+    if family.is_ours:
         return rule  # type: ignore[no-any-return]
     number, numbers = numba.float64, numba.float64[::1]
     seen = numba.types.Array(number, 1, "C", readonly=True)

@@ -124,7 +124,8 @@ class Bandit:
         rng: Any = None,
     ) -> None:
         names = to_names(arms)
-        (self._policy,) = to_policies([policy])
+        (given,) = to_policies([policy])
+        self._policy = given.retaken()
         horizon = to_count(horizon, "horizon")
         self._bounds, self._sigma = _scale(bounds, sigma)
         self._minimize, self._strict = bool(minimize), bool(strict)

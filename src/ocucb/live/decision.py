@@ -35,7 +35,6 @@ from .._compile import (
     translate_numba_errors,
 )
 from .._types import Floats, Words
-from .._users import is_ours
 from .._waiting import interruptible
 from ..engine.base import index_of, rule_of, squares_added, variance_of
 from ..policies import Policy, PolicyFamily
@@ -416,7 +415,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         slots["index"] = index_of(family)
         slots["current_index"] = specialise(current_index, slots, part=True)
         slots["noted_index"] = slots["current_index"]
-        if not is_ours(family.source):
+        if not family.is_ours:
             slots["noted_index"] = specialise(attempted_index, slots, part=True)
         slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
