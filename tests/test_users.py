@@ -807,6 +807,30 @@ def test_a_deviation_that_is_not_finite(value, facts):
             play()
 
 
+def test_a_deviation_that_is_not_finite_in_play_is_an_error():
+    """Where the grid is not asked; nobody goes on without the arm while it has 4 pulls."""
+
+    @ocucb.sampling_policy(**CONSTANT, check=False)
+    def trusted(pulls, t, horizon, arms, c=0.0):
+        wrong = inf * c if c < 2.0 else -1.0  # nan, infinite or negative
+        return wrong if pulls == 4 else 1.0 / sqrt(pulls)
+
+    words = r"could not choose an arm in {}: its formula gave a deviation that is negative or not f"
+    for c, engine in ((0, "step"), (0, "skip"), (1, "step"), (2, "step"), (2, "skip")):
+        with pytest.raises(ValueError, match=words.format(r"run \d+")):
+            ocucb.simulate(trusted(c), PROBLEM, 10, 5, rng=1, engine=engine)
+    for c in (0, 1, 2):
+        bandit = ocucb.Bandit("abc", trusted(c), 100, sigma=1)
+        bandit.tell(["a"] * 4 + ["b", "c"], [0.0] * 6)
+        before = bandit.to_dict()
+        for ask in (bandit.ask, lambda bandit=bandit: bandit.ask(3)):
+            with pytest.raises(ValueError, match=words.format("round 7")):
+                ask()
+            assert bandit.to_dict() == before
+        bandit.tell("a", 0.0)
+        bandit.ask()
+
+
 @pytest.mark.parametrize("answer", [inf, 9, 9.5])
 def test_concave_until_may_be_any_number(answer):
     facts = {**CONCAVE, "concave_until": lambda horizon, arms: answer}

@@ -212,6 +212,8 @@ class Specification:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
             if self.policy.family.reading != "plain":
                 reason = f"a negative budget, or {reason}"
+            if self.policy.family.kind == "sampling":
+                reason = "a deviation that is negative or not finite"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + run}: its formula "
                 f"gave {reason}."

@@ -428,6 +428,12 @@ def budget_of_user(pulls: float, t: float, n: float, K: float, *values: Any) -> 
     return budget if budget >= 0.0 else math.nan
 
 
+def deviation_of_user(pulls: float, t: float, n: float, K: float, *values: Any) -> float:
+    """Return a user's deviation, nan where it is negative or infinite: an error."""
+    deviation = rule(pulls, t, n, K, *values)
+    return deviation if 0.0 <= deviation < math.inf else math.nan
+
+
 # Four ways to state an index policy, in one form; they fill the slot `index`.
 
 
@@ -608,6 +614,14 @@ def budget_of(family: PolicyFamily) -> Callable[..., float]:
     if family.is_ours:
         return rule
     return specialise(budget_of_user, {"rule": rule}, part=True)
+
+
+def deviation_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the deviation of a sampling policy; ours are finite and never negative."""
+    rule = rule_of(family)
+    if family.is_ours:
+        return rule
+    return specialise(deviation_of_user, {"rule": rule}, part=True)
 
 
 def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:

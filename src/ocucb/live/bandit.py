@@ -298,10 +298,14 @@ class Bandit:
             raise self._failure(error) from error
         if arm < 0:
             self._take_back([], stream, memory)
+            family, reason = self._form.family, "something that is not a number, or no arm"
+            if family.reading != "plain":
+                reason = f"a negative budget, or {reason}"
+            if family.kind == "sampling":
+                reason = "a deviation that is negative or not finite"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                f"formula gave {'a negative budget, or ' * (self._form.family.reading != 'plain')}"
-                "something that is not a number, or no arm."
+                f"formula gave {reason}."
             )
         return arm
 

@@ -36,7 +36,7 @@ from .._compile import (
 )
 from .._types import Floats, Words
 from .._waiting import interruptible
-from ..engine.base import index_of, rule_of, squares_added, variance_of
+from ..engine.base import deviation_of, index_of, rule_of, squares_added, variance_of
 from ..policies import Policy, PolicyFamily
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
@@ -202,6 +202,8 @@ def select_arm_by_sample(state: State) -> int:
                 sample = pending_index(arm.open)
             if sample > top:
                 best, top = i, sample
+            elif sample != sample:
+                return -1
     return best
 
 
@@ -423,7 +425,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
             slots["refresh_arm"] = specialise(refresh_arm, slots, part=True)
             way = select_arm_lazily
     elif family.kind == "sampling":
-        slots["deviation"] = rule_of(family)
+        slots["deviation"] = deviation_of(family)
         way = select_arm_by_sample
     else:
         assert family.kind == "choice", family.kind
