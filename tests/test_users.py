@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 import functools
+import gc
+import os
 import subprocess
 import sys
 import textwrap
 import types
 import warnings
+import weakref
 from concurrent.futures import ProcessPoolExecutor
 from math import inf, log, sqrt
 from pathlib import Path
@@ -20,11 +23,13 @@ import pytest
 
 import ocucb
 from ocucb._users import is_ours
-from ocucb.engine import base
+from ocucb.engine import base, kernel_of, step
+from ocucb.live.decision import _kernels_of
 from ocucb.policies import FAMILIES
 from ocucb.policies._base import above
 from ocucb.policies._declarations import false_declaration, has_infinite_bonus
 from ocucb.random import uniform
+from ocucb.rewards import GAUSSIAN
 from ocucb.simulation import specify
 from ocucb.specification import Specification
 
@@ -950,3 +955,74 @@ def test_a_unit_form_is_part_of_what_a_policy_is(tmp_path):
         lambda pulls, t, horizon, arms, c=0.0: 1.0 / pulls
     )
     assert nested.form(True).reading == "bernoulli budget"
+
+
+# Notebooks
+
+
+def alive(groups):
+    """Return how many objects of each group still exist."""
+    gc.collect()
+    return [sum(one() is not None for one in group) for group in groups]
+
+
+def test_a_policy_that_is_redefined_is_forgotten():
+    """With its compiled code, though the function can see the policy, as in a notebook."""
+    space, gone = {"ocucb": ocucb, "sqrt": sqrt}, []
+    for i in range(5):
+        text = f"""
+            @ocucb.index_policy
+            def mine(pulls, t, horizon, arms):
+                return {i} / sqrt(pulls)
+        """
+        exec(textwrap.dedent(text), space)
+        family = space["mine"]
+        kernel, (ask, *_) = kernel_of(family, GAUSSIAN, step.ENGINE), _kernels_of(family)
+        assert kernel_of(family, GAUSSIAN, step.ENGINE) is kernel
+        gone.append([weakref.ref(one) for one in (family, family.function, kernel, ask)])
+    del family, kernel, ask, _
+    assert alive(gone) == [0, 0, 0, 0, 4]
+
+
+def test_samplers_that_are_redefined_are_forgotten():
+    """All but the last few, which a loop over problems may draw from again."""
+    space, gone = {"ocucb": ocucb}, []
+    for i in range(200):
+        exec(f"def noisy(mean, scale, stream): return mean + {i}", space)
+        space["problem"] = ocucb.custom_rewards(space["noisy"], [0, -0.5], 1.0)
+        rewards = space["problem"].rewards
+        kernel = kernel_of(ocucb.UCB, rewards, step.ENGINE)
+        assert ocucb.custom_rewards(space["noisy"], [0, -1], 1.0).rewards is rewards
+        gone.append([weakref.ref(one) for one in (rewards, rewards.draw, kernel)])
+    del rewards, kernel
+    assert not any(alive(gone[:-32]))
+
+
+def test_without_numbas_compiler_one_sentence_says_so():
+    code = """
+        import ocucb
+        print(round(ocucb.OCUCB().bonus(4, 100, 1000, 2), 6))
+        mine = ocucb.index_policy(lambda pulls, t, horizon, arms: 1.0 / pulls)
+        for play in (
+            lambda: ocucb.simulate("ucb", ocucb.gap(), 100, 5, rng=1),
+            lambda: ocucb.simulate(mine, ocucb.gap(), 100, 5, rng=1),
+            lambda: ocucb.Bandit("ab", "thompson", 100, sigma=1),
+            lambda: ocucb.Bandit("ab", mine, 100, sigma=1),
+        ):
+            try:
+                play()
+            except RuntimeError as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    first, *errors = done.stdout.splitlines()
+    assert first == "1.498933", done.stderr
+    assert len(errors) == 4
+    for error in errors:
+        assert " cannot be played with NUMBA_DISABLE_JIT: loops rely on compiled code" in error

@@ -14,6 +14,7 @@ user's function gets a name that is never reused.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -138,6 +139,26 @@ def _identity(value: Any) -> str:
     return f"{function.__module__}.{name}"
 
 
+def cached_while_alive(function: F) -> F:
+    """Compute a function of objects once for each combination, and forget it with any of them.
+
+    The value must not refer to the objects. In a notebook, each time that a policy is redefined
+    its compiled code goes with it.
+    """
+    known: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def value(*given: Any) -> Any:
+        place = known
+        for one in given[:-1]:
+            place = place.setdefault(one, weakref.WeakKeyDictionary())
+        if given[-1] not in place:
+            place.setdefault(given[-1], function(*given))
+        return place[given[-1]]
+
+    return value  # type: ignore[return-value]
+
+
 def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
     """Return the machine code of a kernel that has been called with such arguments.
 
@@ -151,6 +172,11 @@ def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., An
 @contextmanager
 def translate_numba_errors(what: str) -> Iterator[None]:
     """Say in one sentence why `what` cannot be compiled."""
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            f"{what} cannot be played with NUMBA_DISABLE_JIT: loops rely on compiled code; unset "
+            "it, and debug a formula by calling it as Python (`source` of a policy)."
+        )
     try:
         yield
     except (NumbaError, AttributeError) as error:

@@ -240,7 +240,6 @@ def _of_code(
     kinds = (code.co_posonlyargcount, code.co_kwonlyargcount)
     errors = getattr(code, "co_exceptiontable", b"")  # new in Python 3.11
     parts = [f"{arguments} {kinds} {code.co_names} {errors.hex()}"]
-    loaded: dict[str, None] = {}
     for step in dis.get_instructions(code):
         given = str(step.arg)
         if step.arg is not None and step.opcode in dis.hasconst:
@@ -249,10 +248,8 @@ def _of_code(
                 given = _of_code(constant, space, cells, seen, unknown)
             else:
                 given = _of_value(constant, code, seen, unknown)
-        elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            loaded[step.argval] = None
         parts.append(f"{step.opcode} {given}")
-    values = [space[name] for name in loaded if name in space]
+    values = [space[name] for name in _globals_of(code) if name in space]
     values += [cells[name] for name in code.co_freevars if name in cells]
     parts += [_of_value(one, code, seen, unknown) for one in values]
     return "(" + ";".join(parts) + ")"
@@ -299,10 +296,21 @@ def _cells(function: FunctionType) -> dict[str, Any]:
     return inside
 
 
+def _nested(code: CodeType) -> list[CodeType]:
+    """Return code and all code inside it."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [code, *(each for one in inner for each in _nested(one))]
+
+
 def _names(code: CodeType) -> list[str]:
     """Return the names that code, nested code included, refers to."""
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return [*code.co_names, *(name for one in inner for name in _names(one))]
+    return [name for one in _nested(code) for name in one.co_names]
+
+
+def _globals_of(code: CodeType) -> dict[str, None]:
+    """Return the names of the globals that code reads."""
+    steps = dis.get_instructions(code)
+    return {one.argval: None for one in steps if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def _frozen(function: Callable[..., Any]) -> Any:
@@ -334,9 +342,10 @@ def _compiled_copy(
     copy.__qualname__ = f"{function.__name__}-{uuid.uuid4().hex}"
     mark_as_users(copy)
     seen[original] = compiler(copy)
-    space.update(function.__globals__)
-    for name in names & space.keys():
-        space[name] = _taken(space[name], names, seen)
+    # Nothing else: the policy itself may be among the globals, and compiled code outlive it.
+    read = {name for one in _nested(function.__code__) for name in _globals_of(one)}
+    for name in {"__builtins__", "__name__", *read} & function.__globals__.keys():
+        space[name] = _taken(function.__globals__[name], names, seen)
     for old, new in zip(function.__closure__ or (), cells, strict=True):
         try:
             new.cell_contents = _taken(old.cell_contents, names, seen)

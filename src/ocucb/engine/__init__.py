@@ -5,10 +5,9 @@ To add an engine, write a file like `skip.py` that ends with its three answers, 
 
 from __future__ import annotations
 
-import functools
 import warnings
 
-from .._compile import specialise
+from .._compile import cached_while_alive, specialise
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
@@ -84,7 +83,7 @@ def block_runs(nanoseconds: float, arms: int, checkpoints: int) -> int:
     return 1 << max(0, int(runs).bit_length() - 1)
 
 
-@functools.cache
+@cached_while_alive
 def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
     """Return an engine's kernel for a policy and a kind of reward, compiled on first use.
 

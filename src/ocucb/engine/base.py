@@ -15,7 +15,6 @@ engine's `kernel` binds these to a policy's formula and the arms' rewards.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._compile import compiled, kernel_part, rare_part, specialise
+from .._compile import cached_while_alive, compiled, kernel_part, rare_part, specialise
 from .._types import Counts, Floats, Words
 from ..importance import MARKS, PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
@@ -585,7 +584,7 @@ def allowance_of_index(
     return level - lowest_mean(level, pulls, t, n, K, sigma, *values)
 
 
-@functools.cache
+@cached_while_alive
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
     return specialise(play_each_once, {"draw": rewards.draw}, part=True)

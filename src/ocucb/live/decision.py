@@ -20,7 +20,6 @@ Where unplayed arms do not rise, few arms are evaluated: `ocucb.live.tree` says 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from math import inf, nan, sqrt
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compile import (
+    cached_while_alive,
     compiled,
     entry_point,
     inlined,
@@ -399,7 +399,7 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
         return interruptible(played)
 
 
-@functools.cache
+@cached_while_alive
 def _kernels_of(family: PolicyFamily) -> Kernels:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
 
