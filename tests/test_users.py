@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import enum
 import functools
+import gc
+import os
 import subprocess
 import sys
 import textwrap
 import types
 import warnings
+import weakref
 from concurrent.futures import ProcessPoolExecutor
 from math import inf, log, sqrt
+from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
 import ocucb
-from ocucb.engine import base
+from ocucb._users import is_ours
+from ocucb.engine import base, kernel_of, step
+from ocucb.live.decision import _kernels_of
 from ocucb.policies import FAMILIES
 from ocucb.policies._base import above
 from ocucb.policies._declarations import false_declaration, has_infinite_bonus
 from ocucb.random import uniform
+from ocucb.rewards import GAUSSIAN
+from ocucb.simulation import specify
 from ocucb.specification import Specification
 
 PROBLEM = ocucb.gap(3, 0.5)
@@ -249,6 +259,146 @@ def test_the_value_of_a_module_that_changes():
     settings.C = 0.1
     with pytest.raises(ValueError, match="has changed"):
         play(mine)
+
+
+class Pair(NamedTuple):
+    x: float = 0.1
+    y: float = 8.0
+
+
+class Swapped(NamedTuple):
+    y: float = 0.1
+    x: float = 8.0
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 9
+
+
+class Turned(enum.IntEnum):
+    LOW = 9
+    HIGH = 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "how"),
+    [
+        (Pair(), Swapped(), "thing.x"),
+        (Pair, Swapped, "thing(0.1, 8.0).x"),
+        (Level, Turned, "thing.LOW.value"),
+        (Level.LOW, Level.HIGH, "thing.value"),
+        (numba.float64, numba.int8, "thing(2.5)"),
+        (np.sqrt, np.square, "thing(2.5)"),
+    ],
+)
+def test_any_global_that_changes_is_noticed(one, other, how):
+    space = {"thing": one, "sqrt": sqrt}
+    mine = formula(f"return {how} / sqrt(pulls)", space=space)
+    before = mine().bonus(1, 10, 100, 3)
+    space["thing"] = other
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        play(mine)
+    with pytest.raises(ValueError, match="mine reads a value that has changed"):
+        ocucb.Bandit("ab", mine, 100, sigma=1)
+    space["thing"] = one
+    mine.code.check("mine")
+    space["thing"] = other
+    again = formula(f"return {how} / sqrt(pulls)", space=space)
+    assert again().bonus(1, 10, 100, 3) != before
+
+
+class Small(enum.IntEnum):
+    """What it means is unknown, because of its method."""
+
+    SIZE = 1
+
+    def twice(self):
+        return 2 * self
+
+
+class Large(enum.IntEnum):
+    SIZE = 20
+
+    def twice(self):
+        return 2 * self
+
+
+def test_what_is_unknown_is_taken_anew():
+    space = {"Size": Small, "sqrt": sqrt}
+    mine = formula("return Size.SIZE.value / sqrt(pulls)", space=space)()
+    call = (mine, PROBLEM, 100, np.array([100]), 1, "step")
+    with pytest.warns(UserWarning, match="other numbers each time.* <enum 'Small'> cannot be told"):
+        first, again = specify(*call), specify(*call)
+    assert first.identity != again.identity
+    space["Size"] = Large
+    with pytest.warns(UserWarning, match="other numbers each time"):
+        later = specify(*call)
+    state = {"pulls": 1, "t": 10, "horizon": 100, "arms": 3}
+    assert first.policy.bonus(**state) == again.policy.bonus(**state) == 1.0
+    assert later.policy.bonus(**state) == 20.0
+    with pytest.raises(ValueError, match="an executor cannot tell <enum 'Large'> from another"):
+        later.package.count(0)
+    assert ocucb.Bandit("ab", mine, 100, sigma=1).policy.bonus(**state) == 20.0
+
+
+def test_a_sampler_that_is_unknown_is_taken_anew():
+    space = {"Size": Small}
+    exec("def noisy(mean, scale, stream): return mean + Size.SIZE.value", space)
+    problem = ocucb.custom_rewards(space["noisy"], [0, -0.5], 1.0)
+    taken = [problem.retaken() for _ in range(2)]
+    assert len({one.identity for one in taken}) == 2
+    space["Size"] = Large
+    stream = np.ones(4, np.uint64)
+    assert [one.retaken().rewards.draw(0.0, 1.0, stream) for one in (problem, *taken)] == [20.0] * 3
+    assert ocucb.gap().retaken().rewards is ocucb.gap().rewards
+
+
+def narrow(x):
+    y = x
+    return y / 3.0
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        numba.njit(locals={"y": numba.float32})(narrow),
+        numba.njit("float32(float32)")(narrow),
+    ],
+)
+def test_a_helper_keeps_its_types(helper):
+    """Where numbers are converted they are converted in a formula too."""
+    policy = formula("return helper(pulls)", space={"helper": helper})()
+    assert policy.bonus(10.1, 11, 100, 3) == helper(10.1) != narrow(10.1)
+
+
+def test_helpers_that_share_a_function_keep_their_options():
+    space = {"one": numba.njit(narrow), "other": numba.njit(locals={"y": numba.float32})(narrow)}
+    policy = formula("return one(pulls) - other(pulls)", space=space)()
+    assert policy.bonus(10.1, 11, 100, 3) == narrow(10.1) - space["other"](10.1) != 0.0
+
+
+def test_a_helper_that_takes_arrays_of_given_types():
+    """Ours are read-only, which its author need not have foreseen."""
+    helper = numba.njit("float64(float64[:])")(lambda x: x[0])
+    family = formula("return int(helper(pulls)) - 1", ocucb.choice_policy, {"helper": helper})
+    ocucb.Bandit("abc", family, 100, sigma=1).ask()
+
+
+def test_a_package_with_a_similar_name_is_not_ours():
+    space = {"sqrt": sqrt}
+    file = str(Path(ocucb.__file__).parent) + "_contrib/theirs.py"
+    exec(compile("def mine(pulls, t, horizon, arms): return sqrt(pulls)", file, "exec"), space)
+    assert not is_ours(space["mine"])
+    assert is_ours(ocucb.UCB.source)
+    theirs = ocucb.index_policy(unplayed_index="constant")(space["mine"])
+    with pytest.raises(ValueError, match="bonus rises"):
+        ocucb.simulate(theirs, PROBLEM, 100, 5, rng=1)
+
+
+def test_our_formula_in_a_users_policy_is_checked():
+    with pytest.raises(ValueError, match='declares unplayed_index="nonincreasing", but its'):
+        play(ocucb.index_policy(unplayed_index="nonincreasing")(ocucb.UCB.source))
 
 
 def test_a_helper_that_is_not_compiled_has_a_remedy():
@@ -662,6 +812,30 @@ def test_a_deviation_that_is_not_finite(value, facts):
             play()
 
 
+def test_a_deviation_that_is_not_finite_in_play_is_an_error():
+    """Where the grid is not asked; nobody goes on without the arm while it has 4 pulls."""
+
+    @ocucb.sampling_policy(**CONSTANT, check=False)
+    def trusted(pulls, t, horizon, arms, c=0.0):
+        wrong = inf * c if c < 2.0 else -1.0  # nan, infinite or negative
+        return wrong if pulls == 4 else 1.0 / sqrt(pulls)
+
+    words = r"could not choose an arm in {}: its formula gave a deviation that is negative or not f"
+    for c, engine in ((0, "step"), (0, "skip"), (1, "step"), (2, "step"), (2, "skip")):
+        with pytest.raises(ValueError, match=words.format(r"run \d+")):
+            ocucb.simulate(trusted(c), PROBLEM, 10, 5, rng=1, engine=engine)
+    for c in (0, 1, 2):
+        bandit = ocucb.Bandit("abc", trusted(c), 100, sigma=1)
+        bandit.tell(["a"] * 4 + ["b", "c"], [0.0] * 6)
+        before = bandit.to_dict()
+        for ask in (bandit.ask, lambda bandit=bandit: bandit.ask(3)):
+            with pytest.raises(ValueError, match=words.format("round 7")):
+                ask()
+            assert bandit.to_dict() == before
+        bandit.tell("a", 0.0)
+        bandit.ask()
+
+
 @pytest.mark.parametrize("answer", [inf, 9, 9.5])
 def test_concave_until_may_be_any_number(answer):
     facts = {**CONCAVE, "concave_until": lambda horizon, arms: answer}
@@ -781,3 +955,74 @@ def test_a_unit_form_is_part_of_what_a_policy_is(tmp_path):
         lambda pulls, t, horizon, arms, c=0.0: 1.0 / pulls
     )
     assert nested.form(True).reading == "bernoulli budget"
+
+
+# Notebooks
+
+
+def alive(groups):
+    """Return how many objects of each group still exist."""
+    gc.collect()
+    return [sum(one() is not None for one in group) for group in groups]
+
+
+def test_a_policy_that_is_redefined_is_forgotten():
+    """With its compiled code, though the function can see the policy, as in a notebook."""
+    space, gone = {"ocucb": ocucb, "sqrt": sqrt}, []
+    for i in range(5):
+        text = f"""
+            @ocucb.index_policy
+            def mine(pulls, t, horizon, arms):
+                return {i} / sqrt(pulls)
+        """
+        exec(textwrap.dedent(text), space)
+        family = space["mine"]
+        kernel, (ask, *_) = kernel_of(family, GAUSSIAN, step.ENGINE), _kernels_of(family)
+        assert kernel_of(family, GAUSSIAN, step.ENGINE) is kernel
+        gone.append([weakref.ref(one) for one in (family, family.function, kernel, ask)])
+    del family, kernel, ask, _
+    assert alive(gone) == [0, 0, 0, 0, 4]
+
+
+def test_samplers_that_are_redefined_are_forgotten():
+    """All but the last few, which a loop over problems may draw from again."""
+    space, gone = {"ocucb": ocucb}, []
+    for i in range(200):
+        exec(f"def noisy(mean, scale, stream): return mean + {i}", space)
+        space["problem"] = ocucb.custom_rewards(space["noisy"], [0, -0.5], 1.0)
+        rewards = space["problem"].rewards
+        kernel = kernel_of(ocucb.UCB, rewards, step.ENGINE)
+        assert ocucb.custom_rewards(space["noisy"], [0, -1], 1.0).rewards is rewards
+        gone.append([weakref.ref(one) for one in (rewards, rewards.draw, kernel)])
+    del rewards, kernel
+    assert not any(alive(gone[:-32]))
+
+
+def test_without_numbas_compiler_one_sentence_says_so():
+    code = """
+        import ocucb
+        print(round(ocucb.OCUCB().bonus(4, 100, 1000, 2), 6))
+        mine = ocucb.index_policy(lambda pulls, t, horizon, arms: 1.0 / pulls)
+        for play in (
+            lambda: ocucb.simulate("ucb", ocucb.gap(), 100, 5, rng=1),
+            lambda: ocucb.simulate(mine, ocucb.gap(), 100, 5, rng=1),
+            lambda: ocucb.Bandit("ab", "thompson", 100, sigma=1),
+            lambda: ocucb.Bandit("ab", mine, 100, sigma=1),
+        ):
+            try:
+                play()
+            except RuntimeError as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    first, *errors = done.stdout.splitlines()
+    assert first == "1.498933", done.stderr
+    assert len(errors) == 4
+    for error in errors:
+        assert " cannot be played with NUMBA_DISABLE_JIT: loops rely on compiled code" in error

@@ -157,6 +157,11 @@ def entry_point(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., An
 @contextmanager
 def translate_numba_errors(what: str) -> Iterator[None]:
     """Say in one sentence why `what` cannot be compiled."""
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            f"{what} cannot be played with NUMBA_DISABLE_JIT: loops rely on compiled code; unset "
+            "it, and debug a formula by calling it as Python (`source` of a policy)."
+        )
     try:
         yield
     except (NumbaError, AttributeError) as error:

@@ -10,6 +10,7 @@ before, it held one lock for all objects of a class.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
@@ -38,5 +39,24 @@ def cache(function: Callable[P, T]) -> Callable[P, T]:
         if given not in values:
             values.setdefault(given, cast(Any, function)(*given))
         return values[given]
+
+    return cast(Callable[P, T], functools.update_wrapper(value, function))
+
+
+def cached_while_alive(function: Callable[P, T]) -> Callable[P, T]:
+    """Compute a function of objects once for each combination, and forget it with any of them.
+
+    The value must not refer to the objects. In a notebook, each time that a policy is redefined
+    its compiled code goes with it.
+    """
+    values: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    def value(*given: Any) -> T:
+        place = values
+        for one in given[:-1]:
+            place = place.setdefault(one, weakref.WeakKeyDictionary())
+        if given[-1] not in place:
+            place.setdefault(given[-1], cast(Any, function)(*given))
+        return cast(T, place[given[-1]])
 
     return cast(Callable[P, T], functools.update_wrapper(value, function))

@@ -9,24 +9,33 @@ it; functions whose meaning changes later are refused.
 from __future__ import annotations
 
 import dis
+import enum
 import hashlib
+import inspect
 import random
+import sys
 import uuid
+from collections import ChainMap
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, EllipsisType, FunctionType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+from numba.core.compiler import Compiler
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.np.ufunc.dufunc import DUFunc
 
 from ._compile import USER_OPTIONS, inlined, mark_as_users
 
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
-_HERE = str(Path(__file__).parent)
-_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb")  # packages known by name
+_HERE = Path(__file__).parent
+_KNOWN = ("builtins", "math", "numba", "numpy", "ocucb", "scipy")  # packages known by name
+# Where to look for what does not say where it is defined: numba's types, scipy's ufuncs.
+_PLACES = ("numba.core.types", "scipy.special")
+_PLAIN = (NoneType, EllipsisType, bool, int, str, bytes)  # whose repr tells all
 # Through these, compiled code can write to arrays that are read-only.
 _WRITERS = (np.nditer, np.ascontiguousarray, np.asfortranarray, np.fill_diagonal)
 
@@ -34,7 +43,7 @@ _WRITERS = (np.nditer, np.ascontiguousarray, np.asfortranarray, np.fill_diagonal
 def is_ours(function: Callable[..., Any]) -> bool:
     """Tell whether a function is part of this package."""
     code = getattr(plain(function), "__code__", None)
-    return isinstance(code, CodeType) and code.co_filename.startswith(_HERE)
+    return isinstance(code, CodeType) and Path(code.co_filename).is_relative_to(_HERE)
 
 
 def plain(function: Any) -> Any:
@@ -49,6 +58,8 @@ class Snapshot:
     ----------
     functions : dict
         Plain functions by name.
+    ours : bool
+        They are known by the name of what they belong to, a part of this package.
 
     Attributes
     ----------
@@ -58,33 +69,32 @@ class Snapshot:
         The same functions, compiled for inlining into kernels.
     """
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], ours: bool) -> None:
         self.functions = functions
-        self._ours = all(map(is_ours, functions.values()))
-        if self._ours:
-            self.compiled = {name: inlined(one) for name, one in functions.items()}
-        else:
-            self._meaning = meaning(functions)
-            self.compiled = {
-                name: inlined(one)
-                if is_ours(one)
-                else _compiled_copy(one, numba.jit(**USER_OPTIONS), {})
-                for name, one in functions.items()
-            }
+        self._meaning = None if ours else meaning(functions)
+        self.compiled = {
+            name: inlined(one) if is_ours(one) else _frozen(one) for name, one in functions.items()
+        }
 
     @property
     def identity(self) -> str:
-        """A hash of what the functions mean; empty for ours, known by their owner's name."""
-        return "" if self._ours else hashlib.sha256(self._meaning.text.encode()).hexdigest()
+        """A hash of what the functions mean; empty for ours."""
+        told = self._meaning
+        return "" if told is None else hashlib.sha256(told.text.encode()).hexdigest()
 
     @property
     def unknown(self) -> Any:
-        """Something the functions refer to whose versions cannot be told apart, or None."""
-        return None if self._ours else self._meaning.unknown
+        """Something the functions refer to whose versions cannot be told apart, or None.
+
+        Then no other snapshot has the same identity.
+        """
+        return None if self._meaning is None else self._meaning.unknown
 
     def check(self, label: str) -> None:
-        """Refuse functions whose meaning has changed."""
-        if not self._ours and meaning(self.functions).text != self._meaning.text:
+        """Refuse functions whose meaning has changed; one that is unknown is always taken anew."""
+        if self._meaning is None or self.unknown is not None:
+            return
+        if meaning(self.functions).text != self._meaning.text:
             raise ValueError(
                 f"{label} reads a value that has changed since it was first used, but compiled "
                 "code keeps the old one: make it a parameter, or redefine the function."
@@ -94,7 +104,8 @@ class Snapshot:
 class Meaning(NamedTuple):
     """A text that changes whenever what functions compute may have changed.
 
-    `unknown` is something they refer to that the text cannot describe, or None.
+    `unknown` is something they refer to that the text cannot describe, or None; then the text is
+    like no other.
     """
 
     text: str
@@ -109,68 +120,142 @@ def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
 
 
 def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[Any]) -> str:
-    """Describe something that the code `user` refers to by name.
+    """Describe something that the code `user` refers to, completely, or note that it is unknown.
 
-    `seen` holds the code and the modules on the way to it.
+    `seen` holds the functions, modules and containers on the way to it. Types are compared exactly:
+    a subclass may mean anything.
     """
-    value = plain(getattr(value, "_dispatcher", value))  # made by numba.vectorize and numba.njit
+    kind = type(value)
 
     def of(one: Any) -> str:
-        return _of_value(one, user, seen, unknown)
+        return _of_value(one, user, [*seen, value], unknown)
 
-    if isinstance(value, ModuleType):
-        if _is_known(value.__name__):
-            return value.__name__
-        if value in seen:  # two modules that refer to each other
-            return f"again {seen.index(value)}"
-        used = _names(user) if user is not None else []
-        inside = [
-            f"{name}={_of_value(getattr(value, name), user, [*seen, value], unknown)}"
-            for name in used
-            if hasattr(value, name)
-        ]
-        return f"{value.__name__}[{';'.join(inside)}]"
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+    if kind in _PLAIN:
         return repr(value)
-    if isinstance(value, tuple | list):
-        return f"[{';'.join(map(of, value))}]"
-    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
-    if _is_known(name):
+    if kind in (float, complex) or (isinstance(value, np.generic) and kind is value.dtype.type):
+        number = np.asarray(value)
+        if not number.dtype.hasobject:
+            return f"{kind.__name__} {number.dtype!r} {number.tobytes().hex()}"
+    if (name := _known_name(value)) is not None:
         return name
-    code = getattr(value, "__code__", None)
-    if not isinstance(code, CodeType):
-        unknown.append(value)
-        return f"{type(value).__module__}.{type(value).__qualname__}"
-    if code in seen:  # it calls itself
-        return f"again {seen.index(code)}"
-    defaults = (value.__defaults__ or (), sorted((value.__kwdefaults__ or {}).items()))
-    inputs = of((defaults[0], tuple(defaults[1])))
-    return f"{_of_code(code, _space(value), value.__doc__, [*seen, code], unknown)}{inputs}"
+    for i, one in enumerate(seen):
+        if one is value:  # a function that calls itself, modules that refer to each other
+            return f"again {i}"
+    if isinstance(value, ModuleType):
+        used = _names(user) if user is not None else []
+        inside = [f"{name}={of(getattr(value, name))}" for name in used if hasattr(value, name)]
+        return f"{value.__name__!r}[{';'.join(inside)}]"
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return f"{value.dtype!r} {value.shape} {value.strides} {value.tobytes().hex()}"
+    if isinstance(value, np.dtype):
+        return repr(value)
+    if kind in (tuple, list):
+        return f"{kind.__name__}[{';'.join(map(of, value))}]"
+    if kind in (set, frozenset):
+        return f"{kind.__name__}[{';'.join(sorted(map(of, value)))}]"
+    if kind is dict:
+        return f"dict[{';'.join(f'{of(key)}={of(one)}' for key, one in value.items())}]"
+    if _is_plain_named_tuple(value):
+        return f"named tuple {value._fields} {of(value._field_defaults)}"
+    if _is_plain_enum(value):
+        members = {name: one.value for name, one in value.__members__.items()}
+        return f"{value.__bases__[0].__name__} {of(members)}"
+    if _is_plain_named_tuple(kind):
+        return f"{of(kind)}{of(tuple(value))}"
+    if _is_plain_enum(kind):
+        return f"{of(kind)}.{value.name}"
+    if kind is CPUDispatcher and value._compiler.pipeline_class is Compiler:
+        options = {**value.targetoptions, "locals": value.locals}
+        return f"compiled{of(options)}{_fixed_types(value)}{of(value.py_func)}"
+    if kind is DUFunc:
+        inner = value._dispatcher
+        options = {**inner.targetoptions, "locals": inner.locals, "identity": value.identity}
+        return f"vectorized{of(options)}{_fixed_types(value)}{of(inner.py_func)}"
+    if kind is FunctionType and (user is None or not _is_overloaded(value)):
+        given = (value.__defaults__, value.__kwdefaults__, vars(value))
+        space = (value.__globals__, _cells(value))
+        return of(given) + _of_code(value.__code__, *space, [*seen, value], unknown)
+    unknown.append(value)
+    return f"unknown {uuid.uuid4().hex}"
+
+
+def _known_name(value: Any) -> str | None:
+    """Return the name under which a known package has this very object, or None."""
+    if isinstance(value, ModuleType):
+        name = value.__name__
+        return name if _is_known(name) and sys.modules.get(name) is value else None
+    home = getattr(value, "__module__", None)
+    for place in (home, *_PLACES):
+        if isinstance(place, str) and _is_known(place) and place in sys.modules:
+            for name, one in vars(sys.modules[place]).items():
+                if one is value:
+                    return f"{place}.{name}"
+    return None
+
+
+class _Tuple(NamedTuple):
+    field: int
+
+
+class _Enum(enum.Enum):
+    MEMBER = 1
+
+
+class _IntEnum(enum.IntEnum):
+    MEMBER = 1
+
+
+def _is_plain_named_tuple(value: Any) -> bool:
+    """Tell whether something is a class of named tuples with fields, defaults and nothing else."""
+    if not isinstance(value, type) or value.__bases__ != (tuple,) or not hasattr(value, "_fields"):
+        return False
+    return vars(value).keys() <= vars(_Tuple).keys() | set(value._fields)
+
+
+def _is_plain_enum(value: Any) -> bool:
+    """Tell whether something is an enumeration with members and nothing else."""
+    if type(value) is not enum.EnumMeta:
+        return False
+    kind = next((one for one in (_Enum, _IntEnum) if one.__bases__ == value.__bases__), None)
+    return kind is not None and vars(value).keys() <= vars(kind).keys() | set(value.__members__)
+
+
+def _is_overloaded(function: FunctionType) -> bool:
+    """Tell whether compiled code calls something else instead, which numba compiles only once."""
+    context = cpu_target.typing_context
+    context.refresh()
+    return context._lookup_global(function) is not None
 
 
 def _of_code(
     code: CodeType,
-    space: dict[str, Any],
-    doc: str | None,
+    space: Mapping[str, Any],
+    cells: Mapping[str, Any],
     seen: list[Any],
     unknown: list[Any],
 ) -> str:
-    _refuse_misuse(code, space)
-    parts = [code.co_code.hex(), ",".join(code.co_names)]
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            parts.append(_of_code(constant, space, None, seen, unknown))
-        else:
-            parts.append(repr(None if constant == doc else constant))
-    for name in (*code.co_names, *code.co_freevars):
-        if name in space:
-            parts.append(_of_value(space[name], code, seen, unknown))
+    """Describe code: its arguments, its instructions, and what its names stand for."""
+    _refuse_misuse(code, ChainMap(cells, space))  # type: ignore[arg-type]
+    arguments = inspect.getargs(code)
+    kinds = (code.co_posonlyargcount, code.co_kwonlyargcount)
+    errors = getattr(code, "co_exceptiontable", b"")  # new in Python 3.11
+    parts = [f"{arguments} {kinds} {code.co_names} {errors.hex()}"]
+    for step in dis.get_instructions(code):
+        given = str(step.arg)
+        if step.arg is not None and step.opcode in dis.hasconst:
+            constant = code.co_consts[step.arg]  # not step.argval, which lacks keywords in 3.11
+            if isinstance(constant, CodeType):
+                given = _of_code(constant, space, cells, seen, unknown)
+            else:
+                given = _of_value(constant, code, seen, unknown)
+        parts.append(f"{step.opcode} {given}")
+    values = [space[name] for name in _globals_of(code) if name in space]
+    values += [cells[name] for name in code.co_freevars if name in cells]
+    parts += [_of_value(one, code, seen, unknown) for one in values]
     return "(" + ";".join(parts) + ")"
 
 
-def _refuse_misuse(code: CodeType, space: dict[str, Any]) -> None:
+def _refuse_misuse(code: CodeType, space: Mapping[str, Any]) -> None:
     """Refuse foreign generators, which know neither seed nor run, and ways to read-only arrays."""
     loaded: Any = None
     for step in dis.get_instructions(code):
@@ -200,24 +285,48 @@ def _is_known(name: str) -> bool:
     return name.partition(".")[0] in _KNOWN
 
 
-def _space(function: FunctionType) -> dict[str, Any]:
-    """Return the current values of a function's names."""
+def _cells(function: FunctionType) -> dict[str, Any]:
+    """Return the current values of the variables around a function."""
     inside = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             inside[name] = cell.cell_contents
         except ValueError:  # not assigned yet
             continue
-    return {**function.__globals__, **inside}
+    return inside
+
+
+def _nested(code: CodeType) -> list[CodeType]:
+    """Return code and all code inside it."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [code, *(each for one in inner for each in _nested(one))]
 
 
 def _names(code: CodeType) -> list[str]:
     """Return the names that code, nested code included, refers to."""
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return [*code.co_names, *(name for one in inner for name in _names(one))]
+    return [name for one in _nested(code) for name in one.co_names]
 
 
-def _compiled_copy(function: Any, compiler: Callable[..., Any], seen: dict[Any, Any]) -> Any:
+def _globals_of(code: CodeType) -> dict[str, None]:
+    """Return the names of the globals that code reads."""
+    steps = dis.get_instructions(code)
+    return {one.argval: None for one in steps if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def _frozen(function: Callable[..., Any]) -> Any:
+    """Compile a copy of a user's function as it is now, with all that it refers to."""
+    seen: dict[Any, Any] = {}
+    copy = _compiled_copy(function, function, numba.jit(**USER_OPTIONS), seen)
+    # Only now do all copies find each other; those that others call were made last.
+    for helper, its_copy in reversed(seen.items()):
+        if isinstance(helper, CPUDispatcher | DUFunc):
+            _fix_types(its_copy, _fixed_types(helper))
+    return copy
+
+
+def _compiled_copy(
+    original: Any, function: Any, compiler: Callable[..., Any], seen: dict[Any, Any]
+) -> Any:
     """Compile a copy under a unique name, with the current values of what it refers to.
 
     Helpers are copied too: one that was compiled earlier may hold old values.
@@ -232,31 +341,34 @@ def _compiled_copy(function: Any, compiler: Callable[..., Any], seen: dict[Any, 
     copy.__module__ = function.__module__
     copy.__qualname__ = f"{function.__name__}-{uuid.uuid4().hex}"
     mark_as_users(copy)
-    seen[function] = compiler(copy)
-    space.update(function.__globals__)
-    for name in names & space.keys():
-        space[name] = _taken(space[name], names, seen)
+    seen[original] = compiler(copy)
+    # Nothing else: the policy itself may be among the globals, and compiled code outlive it.
+    read = {name for one in _nested(function.__code__) for name in _globals_of(one)}
+    for name in {"__builtins__", "__name__", *read} & function.__globals__.keys():
+        space[name] = _taken(function.__globals__[name], names, seen)
     for old, new in zip(function.__closure__ or (), cells, strict=True):
         try:
             new.cell_contents = _taken(old.cell_contents, names, seen)
         except ValueError:  # not assigned yet
             continue
-    return seen[function]
+    return seen[original]
 
 
 def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
     """Freeze something that a function refers to."""
-    if isinstance(value, Dispatcher) and not is_ours(value):
-        if value.py_func not in seen:
-            options = {**value.targetoptions, "boundscheck": True}
-            _compiled_copy(value.py_func, numba.jit(**options), seen)
-        return seen[value.py_func]
-    if isinstance(value, DUFunc):  # made by numba.vectorize
-        function = value._dispatcher.py_func
-        return seen.get(function) or _compiled_copy(function, numba.vectorize, seen)
+    if type(value) is CPUDispatcher and not is_ours(value):
+        options = {**value.targetoptions, "boundscheck": True, "locals": value.locals}
+        return seen.get(value) or _compiled_copy(value, value.py_func, numba.jit(**options), seen)
+    if type(value) is DUFunc:  # made by numba.vectorize
+        inner = value._dispatcher
+        options = {**inner.targetoptions, "locals": inner.locals}
+        compiler = partial(DUFunc, identity=value.identity, targetoptions=options)
+        return seen.get(value) or _compiled_copy(value, inner.py_func, compiler, seen)
     if type(value) is tuple:
         return tuple(_taken(one, names, seen) for one in value)
-    if isinstance(value, ModuleType) and not _is_known(value.__name__):
+    if _is_plain_named_tuple(type(value)):
+        return value._make(_taken(one, names, seen) for one in value)
+    if isinstance(value, ModuleType) and _known_name(value) is None:
         if value not in seen:
             seen[value] = module = ModuleType(value.__name__)
             module.__dict__.update(value.__dict__)
@@ -264,3 +376,21 @@ def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
                 module.__dict__[name] = _taken(value.__dict__[name], names, seen)
         return seen[value]
     return value
+
+
+def _fixed_types(helper: CPUDispatcher | DUFunc) -> list[Any]:
+    """Return the signatures to which a user restricted a helper: arguments are converted."""
+    if isinstance(helper, DUFunc):
+        made = helper._dispatcher.overloads.values() if helper._frozen else ()
+    else:
+        made = () if helper._can_compile else helper.overloads.values()
+    return [one.signature for one in made]
+
+
+def _fix_types(helper: CPUDispatcher | DUFunc, signatures: list[Any]) -> None:
+    """Restrict a helper likewise, unless it takes arrays: ours are read-only."""
+    numbers = (numba.types.Number, numba.types.Boolean)
+    if signatures and all(isinstance(one, numbers) for each in signatures for one in each.args):
+        for one in signatures:
+            helper.add(one) if isinstance(helper, DUFunc) else helper.compile(one)
+        helper.disable_compile()

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,12 @@ class Problem:
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
         return digest.hexdigest()
+
+    def retaken(self) -> Problem:
+        """Return the problem with a sampler of now, if it is unknown whether it has changed."""
+        if self.rewards.code.unknown is None:
+            return self
+        return replace(self, rewards=replace(self.rewards))
 
     def __repr__(self) -> str:
         return f"<problem {self.name}: {self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}>"

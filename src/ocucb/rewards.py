@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from math import log, sqrt
 from typing import Any
 
@@ -70,7 +71,8 @@ class Rewards:
     def code(self) -> Snapshot:
         """The functions that kernels call, compiled; a user's are frozen at first use."""
         parts = {"draw": self.sample, "draw_sum": self.sample_sum}
-        return Snapshot({name: part for name, part in parts.items() if part is not None})
+        functions = {name: part for name, part in parts.items() if part is not None}
+        return Snapshot(functions, KINDS.get(self.name) is self)
 
     @property
     def draw(self) -> Callable[..., float]:
@@ -187,16 +189,10 @@ def _kind_named(name: str) -> Rewards:
     return KINDS[name]
 
 
-_CUSTOM: dict[Callable[..., float], Rewards] = {}
-
-
+@lru_cache(maxsize=32)
 def rewards_of(sample: Callable[..., float]) -> Rewards:
-    """Return the kind of reward that a user's function draws; each function is compiled once."""
-    if sample not in _CUSTOM:
-        name = sample.__name__
-        if not name.isprintable():
-            raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
-        if name in KINDS:
-            name += " (custom)"
-        _CUSTOM.setdefault(sample, Rewards(name, sample))
-    return _CUSTOM[sample]
+    """Return the kind of reward that a user's function draws; a recent one is not compiled anew."""
+    name = sample.__name__
+    if not name.isprintable():
+        raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
+    return Rewards(f"{name} (custom)" if name in KINDS else name, sample)

@@ -235,12 +235,20 @@ def specify(
     engine: str,
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
+    policy, problem = policy.retaken(), problem.retaken()
     check_declarations(policy.on(problem.rewards.binary), horizon, problem.arms)
     chosen = choose_engine(policy, problem, horizon, engine)
     if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)
     specification = Specification(policy, problem, horizon, checkpoints, seed, chosen.name)
     specification.check()
+    if (thing := specification.unknown) is not None:
+        warnings.warn(
+            f"{policy.label} on {problem.rewards.name} rewards gives other numbers each time, "
+            f"whatever the seed, because versions of {thing} cannot be told apart: use plain "
+            "functions, numbers and arrays in a formula.",
+            stacklevel=3,
+        )
     return specification
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import textwrap
 import threading
 import time
 from dataclasses import dataclass, fields, replace
@@ -135,14 +136,21 @@ class Specification:
         self.policy.family.code.check(self.policy.label)
         self.problem.rewards.code.check(f"the sampler {self.problem.rewards.name}")
 
-    def check_identity(self) -> None:
-        """Refuse anything whose versions a store could not tell apart."""
+    @property
+    def unknown(self) -> str | None:
+        """Something that is referred to whose versions cannot be told apart, or None."""
         for code in (self.policy.family.code, self.problem.rewards.code):
             if code.unknown is not None:
-                raise ValueError(
-                    f"a store cannot tell {code.unknown!r} from another version of it: use plain "
-                    "functions, numbers and arrays in a formula, or omit the store."
-                )
+                return textwrap.shorten(repr(code.unknown), 80)
+        return None
+
+    def check_identity(self, who: str = "a store") -> None:
+        """Refuse anything whose versions a store, or other processes, could not tell apart."""
+        if self.unknown is not None:
+            raise ValueError(
+                f"{who} cannot tell {self.unknown} from another version of it: use plain "
+                f"functions, numbers and arrays in a formula, or do without {who}."
+            )
 
     @cached_property
     def _engine(self) -> Engine:
@@ -211,6 +219,8 @@ class Specification:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
             if self.policy.family.reading != "plain":
                 reason = f"a negative budget, or {reason}"
+            if self.policy.family.kind == "sampling":
+                reason = "a deviation that is negative or not finite"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + run}: its formula "
                 f"gave {reason}."
@@ -243,6 +253,7 @@ class Specification:
     @cached_property
     def package(self) -> bytes:
         """The specification, pickled for any process with the same ocucb."""
+        self.check_identity("an executor")
         try:
             inside = cloudpickle.dumps(self)
         except Exception as error:  # pickling may run a user's code

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 from .._compile import specialise
-from .._memo import cache
+from .._memo import cached_while_alive
 from .._text import shown
 from ..policies._base import Policy, PolicyFamily
 from ..problems import Problem
@@ -85,7 +85,7 @@ def block_runs(nanoseconds: float, arms: int, checkpoints: int) -> int:
     return 1 << max(0, int(runs).bit_length() - 1)
 
 
-@cache
+@cached_while_alive
 def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
     """Return an engine's kernel for a policy and a kind of reward, compiled on first use.
 

@@ -25,9 +25,8 @@ import numba
 import numpy as np
 
 from .._compile import compiled, compiling, kernel_part, rare_part, specialise
-from .._memo import cache
+from .._memo import cached_while_alive
 from .._types import Counts, Floats, Words
-from .._users import is_ours
 from ..importance import MARKS, PLAIN, Mixture
 from ..policies._base import Kind, Policy, PolicyFamily
 from ..policies._declarations import has_infinite_bonus
@@ -429,6 +428,12 @@ def budget_of_user(pulls: float, t: float, n: float, K: float, *values: Any) -> 
     return budget if budget >= 0.0 else math.nan
 
 
+def deviation_of_user(pulls: float, t: float, n: float, K: float, *values: Any) -> float:
+    """Return a user's deviation, nan where it is negative or infinite: an error."""
+    deviation = rule(pulls, t, n, K, *values)
+    return deviation if 0.0 <= deviation < math.inf else math.nan
+
+
 # Four ways to state an index policy, in one form; they fill the slot `index`.
 
 
@@ -580,7 +585,7 @@ def allowance_of_index(
     return level - lowest_mean(level, pulls, t, n, K, sigma, *values)
 
 
-@cache
+@cached_while_alive
 def first_rounds(rewards: Rewards) -> Callable[..., int]:
     """Return `play_each_once` for a kind of reward."""
     return specialise(play_each_once, {"draw": rewards.draw}, part=True)
@@ -606,9 +611,17 @@ def bonus_of(family: PolicyFamily) -> Callable[..., float]:
 def budget_of(family: PolicyFamily) -> Callable[..., float]:
     """Return the budget for rewards of 0 and 1; ours are never negative."""
     rule = rule_of(family)
-    if is_ours(family.source):
+    if family.is_ours:
         return rule
     return specialise(budget_of_user, {"rule": rule}, part=True)
+
+
+def deviation_of(family: PolicyFamily) -> Callable[..., float]:
+    """Return the deviation of a sampling policy; ours are finite and never negative."""
+    rule = rule_of(family)
+    if family.is_ours:
+        return rule
+    return specialise(deviation_of_user, {"rule": rule}, part=True)
 
 
 def falls_short_of(family: PolicyFamily) -> Callable[..., bool]:
@@ -654,7 +667,7 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     arrays: kernels then pass theirs as such.
     """
     rule: Any = family.function
-    if is_ours(family.source):
+    if family.is_ours:
         return rule  # type: ignore[no-any-return]
     number, numbers = numba.float64, numba.float64[::1]
     seen = numba.types.Array(number, 1, "C", readonly=True)

@@ -75,6 +75,7 @@ from .base import (
     Kernel,
     Outcome,
     Stats,
+    deviation_of,
     finish_run,
     first_rounds,
     mark_failed,
@@ -84,7 +85,6 @@ from .base import (
     play_each_once,
     pseudo_regret,
     rounds_to_mark,
-    rule_of,
     skip_obstacle,
     start_run,
 )
@@ -554,6 +554,9 @@ def play_thinned(
                     values, game, stats, posterior, clock, done, t, until, caution,
                     rewards, choices, outcome, run, stop,
                 )  # fmt: skip
+            for spread in posterior.spread:
+                if spread != spread:  # the arm would never be played again
+                    t = -1.0
         if t < 0.0:
             mark_failed(outcome, run)
         finish_run(game, stats, outcome, run)
@@ -584,7 +587,7 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 
 def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
     """Return the kernel."""
-    functions = {"deviation": rule_of(family), "play_each_once": first_rounds(rewards)}
+    functions = {"deviation": deviation_of(family), "play_each_once": first_rounds(rewards)}
     functions["compete"] = specialise(compete, functions, inline=True)
     functions["lead"] = specialise(lead, functions, inline=True)
     return play_thinned, functions

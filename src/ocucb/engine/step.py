@@ -30,6 +30,7 @@ from .base import (
     arm_index,
     arm_index_with_variance,
     bonus_of,
+    deviation_of,
     effective_arms_of_all,
     finish_run,
     first_rounds,
@@ -343,6 +344,9 @@ def play_samples(
                 sample = centre[i] + spread[i] * normal(choices)
                 if sample > top:
                     best, top = i, sample
+                elif sample != sample:
+                    best = -1
+                    break
             if best < 0:
                 mark_failed(outcome, run)
                 break
@@ -426,7 +430,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         functions["memory_size"] = family.code.compiled.get("memory_size", no_memory)
         return play_choices, functions
     if family.kind == "sampling":
-        functions["deviation"] = rule_of(family)
+        functions["deviation"] = deviation_of(family)
         functions["unplayed_constant"] = family.unplayed_constant
         return play_samples, functions
     assert family.kind == "index", family.kind

@@ -130,7 +130,8 @@ class Bandit:
         rng: Any = None,
     ) -> None:
         names = to_names(arms)
-        (self._policy,) = to_policies([policy])
+        (given,) = to_policies([policy])
+        self._policy = given.retaken()
         horizon = to_count(horizon, "horizon")
         self._bounds, self._sigma = _scale(bounds, sigma)
         self._minimize, self._strict = bool(minimize), bool(strict)
@@ -304,10 +305,14 @@ class Bandit:
             raise self._failure(error) from error
         if arm < 0:
             self._take_back([], stream, memory)
+            family, reason = self._form.family, "something that is not a number, or no arm"
+            if family.reading != "plain":
+                reason = f"a negative budget, or {reason}"
+            if family.kind == "sampling":
+                reason = "a deviation that is negative or not finite"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                f"formula gave {'a negative budget, or ' * (self._form.family.reading != 'plain')}"
-                "something that is not a number, or no arm."
+                f"formula gave {reason}."
             )
         return arm
 

@@ -33,11 +33,10 @@ from .._compile import (
     specialise,
     translate_numba_errors,
 )
-from .._memo import cache
+from .._memo import cached_while_alive
 from .._types import Floats, Words
-from .._users import is_ours
 from .._waiting import interruptible
-from ..engine.base import index_of, rule_of, squares_added, variance_of
+from ..engine.base import deviation_of, index_of, rule_of, squares_added, variance_of
 from ..policies import Policy, PolicyFamily
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
@@ -203,6 +202,8 @@ def select_arm_by_sample(state: State) -> int:
                 sample = pending_index(arm.open)
             if sample > top:
                 best, top = i, sample
+            elif sample != sample:
+                return -1
     return best
 
 
@@ -398,7 +399,7 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
         return interruptible(played)
 
 
-@cache
+@cached_while_alive
 def _kernels_of(family: PolicyFamily) -> Kernels:
     """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
 
@@ -416,7 +417,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         slots["index"] = index_of(family)
         slots["current_index"] = specialise(current_index, slots, part=True)
         slots["noted_index"] = slots["current_index"]
-        if not is_ours(family.source):
+        if not family.is_ours:
             slots["noted_index"] = specialise(attempted_index, slots, part=True)
         slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
@@ -424,7 +425,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
             slots["refresh_arm"] = specialise(refresh_arm, slots, part=True)
             way = select_arm_lazily
     elif family.kind == "sampling":
-        slots["deviation"] = rule_of(family)
+        slots["deviation"] = deviation_of(family)
         way = select_arm_by_sample
     else:
         assert family.kind == "choice", family.kind

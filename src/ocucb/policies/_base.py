@@ -40,7 +40,7 @@ from .._compile import compiling
 from .._memo import cached_property
 from .._text import shown, to_float
 from .._types import Floats
-from .._users import Snapshot, is_ours, plain
+from .._users import Snapshot, plain
 
 Kind = Literal["index", "sampling", "choice"]
 Unplayed = Literal["nonincreasing", "constant", "nondecreasing"]
@@ -194,7 +194,20 @@ class PolicyFamily:
         }
         if self.unit_form is not None:  # what it does is part of what this family means
             parts |= {f"unit {name}": one for name, one in self.unit_form.code.functions.items()}
-        return Snapshot({name: part for name, part in parts.items() if part is not None})
+        functions = {name: part for name, part in parts.items() if part is not None}
+        return Snapshot(functions, self.is_ours)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of this package's, so that its name identifies it."""
+        known = FAMILIES.get(self.name)
+        return known is not None and (self is known or self is known.unit_form)
+
+    def retaken(self) -> PolicyFamily:
+        """Return the family with a snapshot of now, if it is unknown whether it has changed."""
+        if self.code.unknown is None:
+            return self
+        return _with(self, unit_form=None if self.unit_form is None else _with(self.unit_form))
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -393,6 +406,10 @@ class Policy:
         """Return the policy in the form that is played (see `PolicyFamily.form`)."""
         return Policy(self.family.form(unit), self.values)
 
+    def retaken(self) -> Policy:
+        """Return the policy with its family as it is now (see `PolicyFamily.retaken`)."""
+        return Policy(self.family.retaken(), self.values)
+
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
         """Return what an index policy adds to an arm's mean, in units of sigma.
 
@@ -504,7 +521,7 @@ class Policy:
     @property
     def is_ours(self) -> bool:
         """Whether the policy is part of this package, so that its name identifies it."""
-        return is_ours(self.family.source)
+        return self.family.is_ours
 
     def identity(self, arguments: tuple[Any, ...]) -> str:
         """Return an identifier for all that a user's policy does; ours are known by name.
@@ -516,12 +533,10 @@ class Policy:
         """
         family = self.family
         digest = hashlib.sha256(family.code.identity.encode())
-        digest.update(f"{family.kind} {family.unplayed_index} {family.concave}".encode())
-        if family.reading != "plain":
-            digest.update(family.reading.encode())
-        if (unit := family.unit_form) is not None:
-            facts = (unit.kind, unit.reading, unit.unplayed_index, unit.concave, unit.inputs)
-            digest.update(f"unit form {facts} {unit.binary}".encode())
+        for form in (family, family.unit_form):
+            if form is not None:
+                facts = (form.kind, form.reading, form.unplayed_index, form.concave, form.inputs)
+                digest.update(f"form {facts} {form.binary}".encode())
         if family.table is not None:
             digest.update(np.ascontiguousarray(arguments[0]).tobytes())
         return f"{self.name} {digest.hexdigest()}"
