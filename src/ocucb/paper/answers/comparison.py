@@ -36,18 +36,18 @@ _DIAGONALS = 5.5  # diagonals n, n exp(-0.2), n exp(-0.4) … have this many tim
 
 def impractical(what: str, seconds: float, in_2015: bool = False, part: str = "") -> Criterion:
     """Return the criterion that something takes too long on one core."""
-    definition = f"{what}, {_time(seconds)} on one core, is too slow"
+    definition = f"{what}, {time_of(seconds)} on one core, is too slow"
     statistic = f"{what}: seconds on one core{', as in 2015' if in_2015 else ''}"
     estimate = Uncertain(seconds, 0.0)
     return Criterion(statistic, estimate, HOUR, MINUTE, False, part, definition, in_2015)
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
     """Return a time in the largest unit that it fills.
 
     Examples
     --------
-    >>> _time(5.0), _time(390625.0)
+    >>> time_of(5.0), time_of(390625.0)
     ('5 s', '4.5 days')
     """
     for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
@@ -104,8 +104,8 @@ def gittins_is_impractical(curves: Curves) -> Answer:
             impractical(f"a table for n = {n:,.0f}", now),
         ],
         f"For n = {n:,.0f}, the indices take n²/2 steps of a recursion if all are computed: "
-        f"{_time(then)} on one core. From a few diagonals the others are interpolated to 10⁻⁹, "
-        f"which takes {_time(now)}; so Gittins is in both panels from which the paper omits it.",
+        f"{time_of(then)} on one core. From a few diagonals the others are interpolated to 10⁻⁹, "
+        f"which takes {time_of(now)}; so Gittins is in both panels from which the paper omits it.",
         Evidence(
             "n (K = 2)",
             "expected regret",

@@ -326,7 +326,7 @@ def comprehensive(curves: Curves) -> Answer:
                 "“a variety” at {:.0f} kinds of problem",
             ),
         ],
-        f"There are {len(names)} other strategies ({listed(names)}), in one figure only {few}, and "
+        f"There are {len(names)} other strategies ({listed(names)}), in one figure {few}, and "
         f"{len(kinds)} kinds of problem: equal gaps, equally spaced means, and one with two good "
         "arms. All have standard normal noise and a known horizon. Improved UCB, of which the text "
         "says that it is hopeless, is not among them.",

@@ -101,22 +101,24 @@ def large_alpha_small_n(curves: Curves) -> Answer:
     larger of the ratio at small n and of this over that at large n is below 1.
     """
     few, many = min(curves.xs("exp6")), max(curves.xs("exp6"))
-    criteria, words = [], []
+    criteria, early, late = [], [], []
     for a in (3, 1):
-        said, trends = [], []
+        smalls, larges, trends = [], [], []
         for panel, arms in (("exp6", 2), ("exp7", 10)):
             small, large = (_alpha_ratio(curves, panel, n, 6, a) for n in (few, many))
             statistic = f"K = {arms}: α = 6 over α = {a} at n = {few:,.0f}, or that over n = 10⁵"
             both = max(small, small / large, key=value_of)
             criteria.append(exactly(statistic, both, 1.0, part=f"α = {a} at K = {arms}"))
-            said.append(
-                f"{small.value:.2f} and then {large.value:.2f} times its regret at K = {arms}"
-            )
+            smalls.append(f"{small.value:.2f}")
+            larges.append(f"{large.value:.2f}")
             trends.append(moved(large / small, "loses ground", "gains ground"))
-        words.append(f"{listed(dict.fromkeys(trends))} against α = {a} ({', '.join(said)})")
+        ground = listed(dict.fromkeys(trends))
+        early.append(f"{listed(smalls)} times the regret of α = {a} and {ground} as n grows")
+        late.append(f"{listed(larges)} times")
     return Answer(
         criteria,
-        f"As n grows from {few:,.0f} to 10⁵, α = 6 {' and '.join(words)}.",
+        f"At n = {few:,.0f} and K = 2 and 10, α = 6 has {', and '.join(early)}; at n = {many:,.0f} "
+        f"it has {', and '.join(late)}.",
         Evidence(
             "n (K = 2)",
             "α = 6 over another α",
@@ -155,7 +157,7 @@ def small_alpha_large_gap(curves: Curves) -> Answer:
 
 
 def alpha_is_conservative(curves: Curves) -> Answer:
-    """Follow the median regret, that of a run in which nothing goes wrong."""
+    """Follow the median regret, that of a run without a failure."""
     criteria, series, spans = [], [], []
     for line in curves.lines("alpha"):
         points = curves.line("alpha", line)
@@ -165,14 +167,14 @@ def alpha_is_conservative(curves: Curves) -> Answer:
         statistic = f"{line}: median regret at one α over that at the α before, smallest"
         criteria.append(exactly(statistic, least, 1.0, below=False, part=line))
         spans.append(
-            f"from {medians[0].value:.0f} to {medians[-1].value:.0f}, by a factor of "
-            f"{least.value:.2f} or more at each step ({line})"
+            f"from {medians[0].value:.0f} to {medians[-1].value:.0f}, at least times "
+            f"{least.value:.2f} with each step ({line})"
         )
         series.append(Series(line, [p.x for p in points], [m.value for m in medians]))
     last = curves.xs("alpha")[-1]
     return Answer(
         criteria,
-        "The median regret, that of a run in which nothing goes wrong, goes from α = 1 to "
+        "The median regret, that of a run without a failure, goes from α = 1 to "
         f"{last:g} {'; '.join(spans)}.",
         Evidence("α", "median regret", series, logx=True, logy=True),
     )
