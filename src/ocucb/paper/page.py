@@ -81,8 +81,8 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
     if answer is not None:
         criteria = "".join(_criterion(one) for one in answer.criteria)
         words = (
-            f"{escape(finding.words)}</p>{_table(answer.table)}<details><summary>numbers</summary>"
-            f"<ul>{criteria}</ul></details><p>"
+            f"{escape(finding.words)}<details><summary>numbers</summary><ul>{criteria}"
+            f"{_rows(answer.table)}</ul></details>"
         )
         image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
         alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
@@ -95,9 +95,8 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
     )
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>" if cells else ""
+def _rows(table: Sequence[Sequence[str]]) -> str:
+    return "".join(f"<li>{escape(' · '.join(row))}</li>" for row in table)
 
 
 def _criterion(criterion: Criterion) -> str:
