@@ -34,6 +34,7 @@ KEPT = {
     "alpha": (1.0, 3.0, 6.0, 8.0, 20.0),
     "constants": (2.0, 2.5, 4.0),
     "improved": (0.3, 1.0),
+    "work": (30.0, 1000.0),
 }
 RUNS = {"psi": 4096, "alpha": 4096, "constants": 256}
 

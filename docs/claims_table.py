@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 from ocucb.paper import PRECISION, panels
-from ocucb.paper.claims import DEPENDS, FALSE, HALF, TRUE, Finding
+from ocucb.paper.claims import DECIDED, DEPENDS, OUTDATED, Finding, listed
 from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
 from ocucb.paper.sentences import CLAIMS, judge
@@ -89,14 +89,19 @@ def kept_points() -> tuple[list[Point], list[Point]]:
 def summary(findings: list[Finding]) -> str:
     """Count the verdicts."""
     counts = Counter(one.verdict for one in findings)
-    parts = [f"{counts[v]} are {v}" for v in (TRUE, HALF, FALSE) if counts[v]]
-    rest = [f"{counts[DEPENDS]} depend on the meaning of a word"] if counts[DEPENDS] else []
-    rest += [f"{counts[v]} are {v}" for v in counts if v not in (TRUE, HALF, FALSE, DEPENDS)]
-    parts += rest
-    return (
-        f"Of the paper's {len(findings)} sentences about experiments, "
-        f"{', '.join(parts[:-1])} and {parts[-1]}."
-    )
+    parts = []
+    for verdict in dict.fromkeys((*DECIDED, *counts)):
+        count = counts[verdict]
+        if verdict == DEPENDS:
+            verb = "depends" if count == 1 else "depend"
+            words = verdict.replace("depends", verb)
+        else:
+            verb = "was" if verdict == OUTDATED else "is"
+            many = {"is": "are", "was": "were"}
+            words = f"{verb if count == 1 else many[verb]} {verdict}"
+        if count:
+            parts.append(f"{count} {words}")
+    return f"Of the paper's {len(findings)} sentences about experiments, {listed(parts)}."
 
 
 def short_text(findings: list[Finding]) -> str:
@@ -107,7 +112,7 @@ def short_text(findings: list[Finding]) -> str:
     parts = []
     for one in findings:
         if one.claim.headline and one.answer:
-            words = re.split("[.;] ", one.answer.words)[0].rstrip(".")
+            words = re.split("[.;] ", one.words)[0].rstrip(".")
             parts.append(f"- “{one.claim.quote}” **{one.verdict.capitalize()}.** {words}.\n")
     return f"{summary(findings)} For example:\n\n{''.join(parts)}"
 
@@ -116,11 +121,20 @@ def full_table(findings: list[Finding]) -> str:
     """Return the table of docs/reproduction.md: every sentence."""
     rows = [
         f"| {one.claim.number} | “{one.claim.quote}” ({one.claim.source}) | **{one.verdict}** | "
-        f"{one.answer.words if one.answer else ''} |\n"
+        f"{one.words} |\n"
         for one in findings
     ]
     head = f"{summary(findings)}\n\n| | sentence | verdict | measured |\n|---|---|---|---|\n"
-    return head + "".join(rows)
+    return head + "".join(rows) + "".join(map(more_numbers, findings))
+
+
+def more_numbers(finding: Finding) -> str:
+    """Return the table that an answer comes with; nothing if it has none."""
+    if not (finding.answer and finding.answer.table):
+        return ""
+    head, *rows = (f"| {' | '.join(row)} |\n" for row in finding.answer.table)
+    line = "|---" * len(finding.answer.table[0])
+    return f"\nSentence {finding.claim.number}, by weighting:\n\n{head}{line}|\n{''.join(rows)}"
 
 
 def keep_seeds(folder: Path) -> None:

@@ -832,7 +832,13 @@ def test_thm_lower_constant():
     a = 8 * c
     np.testing.assert_allclose(c, 0.5 * (1 - np.log(a * np.log(x)) / np.log(x)), rtol=1e-9)
     assert c.min() == pytest.approx(0.2023, abs=1e-4)
-    assert x[c.argmin()] == pytest.approx(5.35, abs=0.2)
+    assert x[c.argmin()] == pytest.approx(5.36, abs=0.1)
+    # one r for all x: as good as the smallest c; the paper's own threshold: a sum of 1/4, so 1/8
+    fixed = math.e / (8 + 2 * math.e)
+    assert fixed == pytest.approx(c.min(), abs=1e-4)
+    assert (x ** (1 - 2 * fixed) / (4 * np.log(x)) - fixed >= fixed - 1e-12).all()
+    threshold = np.log(x / np.log(x)) / 2 / np.log(x)
+    np.testing.assert_allclose(x ** (1 - 2 * threshold) / (4 * np.log(x)), 1 / 4)
     assert (c[x >= 75] >= 0.25).all()
     assert theory.balanced_constant(74.0) < 0.25
     assert theory.balanced_constant(1e300) == pytest.approx(0.5, abs=0.01)

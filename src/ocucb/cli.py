@@ -567,8 +567,8 @@ def reproduce(
         typer.Argument(
             metavar="PART",
             help="Panels (exp1, exp2, exp4 ... exp12, psi, alpha, constants, improved, work, "
-            "tails) or figures (teaser, fig1 ... fig4, fig-psi, fig-alpha, fig-constants, "
-            "fig-improved, fig-work, fig-tails). Default: all.",
+            "restart, tails) or figures (teaser, fig1 ... fig4, fig-psi, fig-alpha, fig-constants, "
+            "fig-improved, fig-work, fig-restart, fig-tails). Default: all.",
         ),
     ] = None,
     out: Annotated[
@@ -639,7 +639,7 @@ def reproduce(
             say=lambda text: print(text, file=sys.stderr),
         )
     lines = [
-        f"{one.claim.number:>2}. {one.verdict:<21}  {one.claim.quote}" for one in done.findings
+        f"{one.claim.number:>2}. {one.verdict:<25}  {one.claim.quote}" for one in done.findings
     ]
     _deliver("\n".join([*lines, str(done.files[-1])]), failures=done.failures)
 

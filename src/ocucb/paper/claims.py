@@ -2,8 +2,12 @@
 
 A sentence is *true* or *false* if its numbers say so by two standard errors, and *half true* if
 some of them do. Many sentences contain a word, such as "competitive", that is open to
-interpretation; then the answer is the value at which the sentence turns from false to true. It is
-called true or false only beyond limits that nobody would dispute (`Criterion.surely`, `never`).
+interpretation: they *depend on the definition*, and the answer is the value at which the sentence
+turns from false to true. It is called true or false only beyond limits that nobody would dispute
+(`Criterion.surely`, `never`). What software has overtaken was *true in 2015, no longer*.
+
+A check computes numbers. It words them so that they can stand beside any verdict; what follows from
+them is said by the verdict (`Finding.words`).
 
 The worst of many ratios is biased: it is found where chance made the ratio large. So curves, in
 stretches of neighbouring points, only suggest places; these are measured again with other random
@@ -13,7 +17,7 @@ numbers, and more precisely (`Curves.at`), and it is those numbers that count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..reports.estimates import Uncertain
@@ -21,7 +25,9 @@ from .measure import Point
 from .panels import Panel, panels
 
 TRUE, FALSE, HALF = "true", "false", "half true"
-DEPENDS, OPEN, MISSING = "depends on a word", "not decided at this N", "not run"
+DEPENDS, OUTDATED = "depends on the definition", "true in 2015, no longer"
+OPEN, MISSING = "not decided at this N", "not run"
+DECIDED = (TRUE, HALF, FALSE, OUTDATED, DEPENDS)  # in the order in which they are counted
 FEWEST = 100  # runs per point: with fewer, the errors themselves are too uncertain
 CANDIDATES = 3  # places where a worst case may be, which are measured again
 
@@ -42,6 +48,13 @@ class Criterion:
         are the same.
     below : bool
         Whether small values make it true.
+    part : str
+        Of what it decides the sentence, if there are several: "Gittins".
+    definition : str
+        Where both limits differ, what makes the sentence true at the estimate, which stands for
+        ``{}``: "“competitive” allows {:.2f} times the best regret".
+    in_2015 : bool
+        Whether it is about what could be done in 2015, rather than now.
     enough_runs : bool
         Whether there are enough runs to trust the error.
     """
@@ -51,6 +64,9 @@ class Criterion:
     surely: float
     never: float
     below: bool = True
+    part: str = ""
+    definition: str = ""
+    in_2015: bool = False
     enough_runs: bool = True
 
     @property
@@ -93,11 +109,25 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is found about a sentence: criteria, words, and a picture."""
+    """What is found about a sentence.
+
+    Attributes
+    ----------
+    criteria : list of Criterion
+    numbers : str
+        What was measured, in sentences that hold whatever the verdict is.
+    evidence : Evidence
+    remarks : dict
+        By verdict, a sentence that only this verdict allows.
+    table : list of list of str
+        More numbers, the first row being the head.
+    """
 
     criteria: Sequence[Criterion]
-    words: str
+    numbers: str
     evidence: Evidence
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    table: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
@@ -142,14 +172,58 @@ class Finding:
     @property
     def verdict(self) -> str:
         """The verdict on the whole sentence."""
-        found = {one.verdict for one in self.criteria}
-        if not found:
-            return MISSING
-        if OPEN in found:
-            return OPEN
-        if len(found) == 1:
-            return found.pop()
-        return HALF if FALSE in found else DEPENDS
+        then = _together([one.verdict for one in self.criteria if one.in_2015])
+        now = _together([one.verdict for one in self.criteria if not one.in_2015])
+        if (then, now) == (TRUE, FALSE):
+            return OUTDATED
+        return _together([one for one in (then, now) if one != MISSING])
+
+    @property
+    def words(self) -> str:
+        """What was measured, and what follows."""
+        if self.answer is None:
+            return ""
+        verdict = self.verdict
+        follows = self.answer.remarks.get(verdict, "") or _conclusion(verdict, self.criteria)
+        return f"{self.answer.numbers} {follows}".rstrip()
+
+
+def _together(verdicts: Sequence[str]) -> str:
+    """Return the verdict on a sentence from those on its parts."""
+    found = set(verdicts)
+    if not found:
+        return MISSING
+    if OPEN in found:
+        return OPEN
+    if len(found) == 1:
+        return found.pop()
+    return HALF if FALSE in found else DEPENDS
+
+
+def _conclusion(verdict: str, criteria: Sequence[Criterion]) -> str:
+    """Say what a verdict means, given the criteria; nothing where the verdict says it all."""
+    if verdict == OPEN:
+        if not all(one.enough_runs for one in criteria):
+            return f"Not decided: some points have fewer than {FEWEST} runs."
+        return "Not decided: the errors are too large."
+    if verdict == DEPENDS:
+        needed = dict.fromkeys(
+            one.definition.format(one.estimate.value) for one in criteria if one.verdict == DEPENDS
+        )
+        return f"True if {listed(needed)}."
+    if verdict == HALF:
+        said = []
+        for one, said_of in (
+            (TRUE, "true of"),
+            (DEPENDS, "a matter of definition for"),
+            (FALSE, "false of"),
+        ):
+            parts = dict.fromkeys(c.part for c in criteria if c.verdict == one)
+            if parts:
+                said.append(f"{said_of} {listed(parts)}")
+        text = "; ".join(said)
+        return f"{text[0].upper()}{text[1:]}."
+    return ""
 
 
 @dataclass
@@ -174,10 +248,15 @@ class Curves:
             self._lines.setdefault(point.panel, {}).setdefault(point.line, []).append(point)
         self._again = {(one.panel, one.line, one.x): one for one in self.again}
 
-    def lines(self, panel: str) -> list[str]:
-        """Return the names of a panel's lines that the paper has too."""
-        ours = {line.label for line in PANELS[panel].lines if line.ours}
-        return [name for name in self._lines[panel] if name not in ours]
+    def lines(self, panel: str, ours: bool = False) -> list[str]:
+        """Return the names of a panel's lines: those that the paper has too, or all."""
+        more = {line.label for line in PANELS[panel].lines if line.ours}
+        return [name for name in self._lines[panel] if ours or name not in more]
+
+    @property
+    def moss_line(self) -> str:
+        """The name of MOSS in exp10, where it may have another constant."""
+        return next(name for name in self.lines("exp10") if name.startswith("MOSS"))
 
     def line(self, panel: str, line: str) -> list[Point]:
         """Return the points of a line, in order of x."""
@@ -209,6 +288,14 @@ class Curves:
         xs, size = self.xs(panel), self._size(panel)
         return [xs[min(i + size // 2, len(xs) - 1)] for i in range(0, len(xs), size)]
 
+    def places(self, panel: str, stretch: int) -> list[float]:
+        """Return where in a stretch an extreme is sought: in its middle, and at the panel's end."""
+        xs, middles = self.xs(panel), self.middles(panel)
+        found = [middles[stretch]]
+        found += [xs[0]] if stretch == 0 else []
+        found += [xs[-1]] if stretch == len(middles) - 1 else []
+        return list(dict.fromkeys(found))
+
     def _size(self, panel: str) -> int:
         return max(1, len(self.xs(panel)) // 20)
 
@@ -232,25 +319,23 @@ class Curves:
     ) -> Uncertain:
         """Return a line's largest (or smallest) regret over that of the best rival.
 
-        The curves suggest `CANDIDATES` places, which are measured again: the maximum of so few
-        precise numbers is off by one standard error at most.
+        The curves suggest `CANDIDATES` stretches, whose places are measured again. The largest of
+        three to six precise ratios, each over the smaller of two regrets, is too large by 1.2 to
+        1.6 of the ratio's standard errors if all places and rivals are alike, and by less if not.
         """
-        places = [
-            (factor, panel, x)
-            for panel in some_panels
-            for factor, x in zip(
-                self.factors(panel, line, rivals), self.middles(panel), strict=True
-            )
-        ]
-        places.sort(reverse=largest)
+        stretches = []
+        for panel in some_panels:
+            factors = self.factors(panel, line, rivals)
+            stretches += [(factor, panel, i) for i, factor in enumerate(factors)]
+        stretches.sort(reverse=largest)
         found = []
-        for _, panel, x in places[:CANDIDATES]:
+        for _, panel, i in stretches[:CANDIDATES]:
             names = [name for name in rivals or self.lines(panel) if name != line]
-            stretch = self.middles(panel).index(x)
-            names.sort(key=lambda name: self.stretches(panel, name)[stretch].value)
-            # one of the two that seem best is the best
-            best = min((self.at(panel, name, x) for name in names[:2]), key=value_of)
-            found.append(self.at(panel, line, x) / best)
+            names.sort(key=lambda name: self.stretches(panel, name)[i].value)
+            for x in self.places(panel, i):
+                # one of the two that seem best is the best
+                best = min((self.at(panel, name, x) for name in names[:2]), key=value_of)
+                found.append(self.at(panel, line, x) / best)
         return (max if largest else min)(found, key=value_of)
 
     def peak(self, panel: str, line: str) -> Uncertain:
@@ -289,6 +374,62 @@ class Curves:
         return Series(label or panel, self.middles(panel), self.factors(panel, line))
 
 
+def listed(words: Iterable[str]) -> str:
+    """Return some words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def exactly(
+    statistic: str, estimate: Uncertain, threshold: float, below: bool = True, part: str = ""
+) -> Criterion:
+    """Return a criterion without a word that is open to interpretation."""
+    return Criterion(statistic, estimate, threshold, threshold, below, part)
+
+
+def up_to(
+    statistic: str,
+    estimate: Uncertain,
+    surely: float,
+    never: float,
+    definition: str,
+    part: str = "",
+) -> Criterion:
+    """Return a criterion that depends on a definition between two limits."""
+    return Criterion(statistic, estimate, surely, never, surely < never, part, definition)
+
+
+def moved(ratio: Uncertain, up: str = "rises", down: str = "falls") -> str:
+    """Say on which side of 1 a ratio is, by two standard errors.
+
+    Examples
+    --------
+    >>> moved(Uncertain(1.3, 0.1)), moved(Uncertain(0.9, 0.1))
+    ('rises', 'hardly changes')
+    """
+    if abs(ratio.value - 1.0) > 2.0 * ratio.error:
+        return up if ratio.value > 1.0 else down
+    return "hardly changes"
+
+
+def span(numbers: Iterable[float], digits: int = 2) -> str:
+    """Return the smallest and the largest of some numbers, or one if they look alike.
+
+    Examples
+    --------
+    >>> span([0.3, 0.1, 0.2]), span([0.161, 0.163])
+    ('0.10 to 0.30', '0.16')
+    """
+    written = [f"{x:.{digits}f}" for x in sorted(numbers)]
+    return written[0] if written[0] == written[-1] else f"{written[0]} to {written[-1]}"
+
+
 def value_of(estimate: Uncertain) -> float:
     return estimate.value
 
@@ -309,7 +450,8 @@ def _chance_below(estimate: Uncertain, threshold: float) -> float:
 
 
 PANELS: dict[str, Panel] = panels()
-_SYMBOLS = {r"$\Delta$": "Δ", "$n$": "n", "$K$": "K", r"$\psi$": "ψ", r"$\alpha$": "α"}
+_SYMBOLS = {r"$\Delta$": "Δ", "$n$": "n", "$K$": "K", r"$\psi$": "ψ", r"$\alpha$": "α",
+            "$m$": "m", "$n/K$": "n/K"}  # fmt: skip
 ARMS = {"exp1": 2, "exp2": 10, "exp4": 2, "exp5": 10, "exp6": 2, "exp7": 10, "exp8": 2, "exp9": 10,
          "exp11": 10, "exp12": 100}  # fmt: skip
 COMPARISON = ("exp1", "exp2", "exp8", "exp9")

@@ -26,7 +26,7 @@ from .measure import Point
 from .panels import FIGURES, TEASER, Panel
 
 _ALPHA_STYLES = (BLACK, RED, BLUE, GREEN)  # the paper's, for α = 1, 2, 3, 6
-_PROBLEM_STYLES = (RED, BLUE, GREEN, PURPLE)
+_PROBLEM_STYLES = (RED, BLUE, GREEN, PURPLE, BROWN)
 _NAMED_STYLES = {
     "UCB": BLACK,
     "OCUCB": RED,
@@ -39,6 +39,11 @@ _NAMED_STYLES = {
     "α = 3": BLUE,
     "α = 6": GREEN,
 }
+_PARTS = {
+    "constants": ("UCB, ", "MOSS, "),
+    "work": ("OCUCB, ", "Thompson sampling, "),
+    "restart": ("K = 2, ", "K = 10, "),
+}
 _SEEN = 0.015  # of the axis: error bars that are shorter are omitted, as in the paper
 
 
@@ -47,7 +52,7 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
     mine = [panels[panel] for panel in FIGURES[name][1] if panel in panels]
     if name in ("fig-psi", "fig-alpha"):
         return _spread_figure(mine[0], points)
-    if name in ("fig-constants", "fig-improved", "fig-work"):
+    if name in ("fig-constants", "fig-improved", "fig-work", "fig-restart"):
         return _plain_figure(mine[0], points)
     if name == "fig-tails":
         return _tail_figure(mine[0], points)
@@ -130,9 +135,9 @@ def _alpha_label(line: str) -> str:
 
 
 def _plain_figure(panel: Panel, points: Sequence[Point]) -> Figure:
-    """Draw one of our own panels: all lines, and in that of constants one picture per policy."""
+    """Draw one of our own panels; some have two pictures, by how the names of lines begin."""
     mine = [one for one in points if one.panel == panel.name]
-    parts = ("UCB, ", "MOSS, ") if panel.name == "constants" else ("",)
+    parts = _PARTS.get(panel.name, ("",))
     figure, axes = empty_panels(len(parts), size=(5.2, 3.6) if len(parts) > 1 else (6.0, 4.0))
     for part, its_axes in zip(parts, axes, strict=True):
         its_axes.set_title(part[:-2] or panel.title.replace("$N$", _runs(mine)), fontsize=9)
@@ -151,7 +156,8 @@ def _plain_figure(panel: Panel, points: Sequence[Point]) -> Figure:
         its_axes.set_yscale("log")
         if panel.work:
             its_axes.set_xscale("log")
-            its_axes.set_ylabel("indices per round")
+            what = "indices" if part == _PARTS["work"][0] else "samples"
+            its_axes.set_ylabel(f"{what} per round")
         its_axes.legend(frameon=False, fontsize=8)
     return figure  # type: ignore[no-any-return]
 

@@ -20,7 +20,7 @@ from ..reports.measure import measure as measure_all
 from ..results import QUANTILES
 from ..scheduler import Job, tilt
 from ..specification import Specification
-from .lazy import indices_per_round
+from .lazy import indices_per_round, samples_per_round
 from .panels import Line, Panel
 
 _PILOTS = 8  # points per line at which a mixture is chosen
@@ -252,17 +252,22 @@ def _points(task: Task, job: Job) -> list[Point]:
     ]
 
 
+_WORK: dict[str, Callable[..., float]] = {
+    "ocucb": indices_per_round,
+    "thompson": samples_per_round,
+}
+
+
 def work_points(panel: Panel, runs: int, seed: int) -> list[Point]:
-    """Return the indices per round that OCUCB computes, at every point of a panel of work."""
+    """Return the indices or samples per round at every point of a panel of work."""
     points = []
     for i, line in enumerate(panel.lines):
         for j, x in enumerate(panel.xs):
             policy, problem, horizon = line.at(x)
             streams = np.random.SeedSequence((seed, i, j)).spawn(runs)
             rngs = map(np.random.default_rng, streams)
-            counts = np.array(
-                [indices_per_round(problem, horizon, rng, **policy.parameters) for rng in rngs]
-            )
+            count = _WORK[policy.family.name]
+            counts = np.array([count(problem, horizon, rng, **policy.parameters) for rng in rngs])
             spread = float(counts.std(ddof=1)) if runs > 1 else math.nan
             points.append(
                 Point(

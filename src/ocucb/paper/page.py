@@ -14,7 +14,7 @@ from .._text import duration
 from .._version import __version__
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from ..reports.pictures import to_svg
-from .claims import DEPENDS, FALSE, HALF, MISSING, TRUE, Criterion, Finding
+from .claims import DECIDED, DEPENDS, FALSE, HALF, MISSING, OUTDATED, TRUE, Criterion, Finding
 from .drawing import draw_evidence
 from .measure import Point
 from .panels import FIGURES, PAPERS, PRECISION, Panel, moss_constant_of
@@ -51,22 +51,26 @@ def page(report: Report, folder: Path) -> str:
 def _claims(report: Report) -> str:
     rows = "".join(_claim(one, report.points) for one in report.findings)
     counts = Counter(one.verdict for one in report.findings)
-    order = (TRUE, HALF, FALSE, DEPENDS, *counts)
-    summary = ", ".join(f"{counts[v]} {v}" for v in dict.fromkeys(order) if counts[v])
+    order = dict.fromkeys((*DECIDED, *counts))
+    summary = "; ".join(f"{counts[v]} {v}" for v in order if counts[v])
     summary = summary.replace(DEPENDS, DEPENDS.replace("depends", "depend"))
     return f"""<p>Every sentence of the text about its experiments, in order: {summary}. A sentence
 is <em>true</em> or <em>false</em> if its numbers say so by two standard errors (± below), and
-<em>half true</em> if some of them do. Where that depends on what a word such as
-“competitive” means, the answer is the value at which the sentence turns from false to true. Where a
-sentence is about the worst of many points, the curves only suggest which one that is; the number
-comes from separate runs at that point alone. Line numbers refer to the paper's TeX source.</p>
+<em>half true</em> if some of them do. Where that depends on the definition of a word such as
+“competitive”, the answer is the value at which the sentence turns from false to true. What software
+has overtaken was <em>true in 2015, no longer</em>: a run, or the table that runs need, took more
+than an hour on one core, and takes less than a minute now. Where a sentence is about the worst of
+many points, the curves only suggest which one that is; the number comes from separate runs at that
+point alone. Line numbers refer to the paper's TeX source.</p>
 <table class="claims">
 <thead><tr><th>Sentence</th><th>Answer</th><th>Evidence</th></tr></thead>
 <tbody>{rows}</tbody>
 </table>"""
 
 
-_KINDS = {TRUE: "yes", FALSE: "no", HALF: "half", DEPENDS: "word", MISSING: "missing"}
+_KINDS = {
+    TRUE: "yes", FALSE: "no", HALF: "half", OUTDATED: "half", DEPENDS: "word", MISSING: "missing"
+}  # fmt: skip
 
 
 def _claim(finding: Finding, points: Sequence[Point]) -> str:
@@ -77,8 +81,8 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
     if answer is not None:
         criteria = "".join(_criterion(one) for one in answer.criteria)
         words = (
-            f"{escape(answer.words)}<details><summary>numbers</summary><ul>{criteria}</ul>"
-            "</details>"
+            f"{escape(finding.words)}<details><summary>numbers</summary><ul>{criteria}"
+            f"{_rows(answer.table)}</ul></details>"
         )
         image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
         alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
@@ -89,6 +93,10 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
         f'<td><span class="{_KINDS.get(finding.verdict, "open")}">{finding.verdict}</span>'
         f"<p>{words}</p></td><td>{picture}</td></tr>"
     )
+
+
+def _rows(table: Sequence[Sequence[str]]) -> str:
+    return "".join(f"<li>{escape(' · '.join(row))}</li>" for row in table)
 
 
 def _criterion(criterion: Criterion) -> str:
@@ -231,7 +239,7 @@ summary { color: var(--soft); font-size: .85rem; cursor: pointer; }
 .no { color: #a3161b; background: #fdecec; }
 .half, .word { color: #1b4b7a; background: #e8f0fa; }
 .open, .missing { color: #6b5200; background: #fdf6dd; }
-#teaser img, #fig3 img, #fig-tails img, #fig-improved img, #fig-work img { max-width: 34rem; }
+#teaser img, #fig3 img, #fig-tails img, #fig-improved img { max-width: 34rem; }
 @media (max-width: 40rem) {
   .claims thead { display: none; }
   .claims tr, .claims td { display: block; border: 0; width: auto !important; }

@@ -2,9 +2,9 @@
 
 Grids and numbers of runs are those of Lattimore (2015), appendix "Experiments", and of its author's
 own programs where the text is silent. In the second half of the sensitivity figure, the text gives
-the gap as 3/10 and the titles as 2/10; the titles are right. Six panels are our own: "psi",
-"alpha", "constants", "improved" and "work" show what the paper's text discusses without data, and
-"tails" how likely a large regret is. So are two curves: Gittins in "exp8" and "exp9".
+the gap as 3/10 and the titles as 2/10; the titles are right. Seven panels are our own: "psi",
+"alpha", "constants", "improved", "work" and "restart" show what the paper's text discusses without
+data, and "tails" how likely a large regret is. So are two curves: Gittins in "exp8" and "exp9".
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Panel:
     tail : bool
         Whether x is a regret and the probability of exceeding it is shown.
     work : bool
-        Whether indices computed per round are shown instead of regret.
+        Whether indices or samples per round are shown instead of regret.
     """
 
     name: str
@@ -159,6 +159,10 @@ _PROBLEMS = (
     ("K = 10, uniform arms", uniform_arms(10)),
 )
 _HARD = ("K = 2, Δ = 0.05", gap(2, 0.05))
+WORK_ARMS = (10, 40, 160)
+RESTART_ARMS = (2, 10)
+DOUBLED_EPOCH, SQUARED_EPOCH = "OCUCB, m-th doubled epoch", "OCUCB, last squared epoch"
+SQUARED = 256  # rounds of the first epoch whose successors are squares
 _ARMS = (5, 10, 50, 100, 150, 200, 400, 600, 800, 1000, 1500, 2000, 2500)
 
 
@@ -218,6 +222,40 @@ def _by_horizon(
         right=100_000,
         tilted=tilted,
     )
+
+
+def _work(policy: Policy, K: int) -> Line:
+    """Return a line whose x is the number of rounds for each arm."""
+    return Line(f"{policy.label}, K = {K}", lambda x: (policy, gap(K, 0.3), int(x) * K))
+
+
+def _restarts(K: int) -> Iterable[Line]:
+    """Yield lines whose x is m, for n = 64 (2^m - 1) rounds: restarted, and played once.
+
+    Restarted after epochs of 64, 128, 256 … rounds, the m-th epoch; after epochs of 256, 256² …
+    rounds, the last one: if it has lasted r rounds, OCUCB has played it as with horizon r and a
+    ψ that is larger by the same factor.
+    """
+    problem = gap(K, 0.3)
+
+    def doubled(m: float) -> tuple[Policy, Problem, int]:
+        return OCUCB(), problem, 64 * 2 ** (int(m) - 1)
+
+    def squared(m: float) -> tuple[Policy, Problem, int]:
+        n = restart_rounds(m)
+        rounds, horizon = (n, SQUARED) if n <= SQUARED else (n - SQUARED, SQUARED**2)
+        return _ocucb(psi=2.0 * horizon / rounds), problem, rounds
+
+    yield Line(f"K = {K}, {DOUBLED_EPOCH}", doubled)
+    yield Line(f"K = {K}, {SQUARED_EPOCH}", squared)
+    for policy in (OCUCB(), UCB(), ThompsonSampling()):
+        at = _same_problem([policy], lambda m: (problem, restart_rounds(m)))[0].at
+        yield Line(f"K = {K}, {policy.label}", at)
+
+
+def restart_rounds(m: float) -> int:
+    """Return how many rounds m epochs have that double."""
+    return int(64 * (2 ** int(m) - 1))
 
 
 def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
@@ -317,19 +355,28 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         ),
         Panel(
             "work",
-            r"OCUCB, $\Delta = 3/10$, $n$ varies, $N$",
-            "$n$",
-            (1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0),
-            tuple(
-                Line(f"K = {K}", _same_problem([OCUCB()], _horizon_varies(gap(K, 0.3)))[0].at)
-                for K in (10, 100, 500)
-            ),
+            r"indices or samples per round, $\Delta = 3/10$, $n/K$ varies, $N$",
+            "$n/K$",
+            (30.0, 100.0, 300.0, 1000.0),
+            tuple(_work(policy, K) for policy in (OCUCB(), ThompsonSampling()) for K in WORK_ARMS),
             16,
             4,
-            6.0,
-            left=1000.0,
+            160.0,
+            left=30.0,
             ours=True,
             work=True,
+        ),
+        Panel(
+            "restart",
+            r"$\Delta = 3/10$, $n = 64 (2^m - 1)$, $m$ varies, $N$",
+            "$m$",
+            tuple(float(m) for m in range(1, 11)),
+            tuple(line for K in RESTART_ARMS for line in _restarts(K)),
+            10_000,
+            _FEWEST,
+            500.0,
+            left=1.0,
+            ours=True,
         ),
         Panel(
             "tails",
@@ -378,7 +425,8 @@ FIGURES = {
     ),
     "fig-constants": ("The constants of UCB and MOSS (our own figure)", ("constants",)),
     "fig-improved": ("Improved UCB (our own figure)", ("improved",)),
-    "fig-work": ("Indices that OCUCB computes per round (our own figure)", ("work",)),
+    "fig-work": ("Work per round: OCUCB's indices, Thompson's samples (our own figure)", ("work",)),
+    "fig-restart": ("OCUCB restarted with doubled horizons (our own figure)", ("restart",)),
     "fig-tails": ("How likely a large regret is (our own figure)", ("tails",)),
 }
 PAPERS = ("teaser", "fig1", "fig2", "fig3", "fig4")  # the others are ours

@@ -265,8 +265,7 @@ def _write_findings(folder: Path, findings: Sequence[Finding], failures: list[st
         head = ("claim", "quote", "source", "verdict", "answer", "statistic", "where", "value")
         writer.writerow((*head, "stderr", "side", "surely", "never", "verdict_of_statistic"))
         for one in findings:
-            words = one.answer.words if one.answer else ""
-            claim = (one.claim.number, one.claim.quote, one.claim.source, one.verdict, words)
+            claim = (one.claim.number, one.claim.quote, one.claim.source, one.verdict, one.words)
             for criterion in one.criteria:
                 estimate = criterion.estimate
                 side = "below" if criterion.below else "above"
