@@ -11,6 +11,7 @@ first. Texts are about what was played, be it the whole league or some of its pa
 from __future__ import annotations
 
 import csv
+import math
 import re
 import shutil
 import sys
@@ -21,7 +22,7 @@ from ocucb.league.advice import advise, listed
 from ocucb.league.measure import PRECISION, Skipped
 from ocucb.league.page import Report
 from ocucb.league.questions import QUESTIONS, Cells
-from ocucb.league.standings import Standings
+from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
 
 ROOT = Path(__file__).parent.parent
@@ -81,22 +82,42 @@ def kept_report() -> Report:
 def advice_table(report: Report) -> str:
     """Return the advice as a table."""
     rows = [
-        f"| {one.situation} | **{one.pick.player.label}** | {one.pick.mean.value:.2f} | "
-        f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} |\n"
+        f"| {one.situation} | **{one.pick.player.label}** | {mean_ratio(one.pick)} | "
+        f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} | "
+        f"{one.kept}{f' ({one.others})' if one.others else ''} |\n"
         for one in advise(report.standings)
     ]
     head = "| situation | lowest mean regret | geometric mean ratio | worst ratio |"
-    return f"{head} not significantly worse |\n|---|---|---|---|---|\n{''.join(rows)}"
+    more = "not significantly worse | still named without one problem |"
+    return f"{head} {more}\n|---|---|---|---|---|---|\n{''.join(rows)}{not_known(report)}"
+
+
+def not_known(report: Report) -> str:
+    """Return whose disasters are not known well enough to be named, as a paragraph."""
+    found = [one for one in advise(report.standings) if one.unknown]
+    return "".join(
+        f"\nNot known well enough to be named ({one.situation.partition(',')[0]}, no disasters): "
+        f"{', '.join(one.unknown)}.\n"
+        for one in found
+    )
+
+
+def mean_ratio(row: Row) -> str:
+    """Return the geometric mean with the errors of the runs and, in brackets, of the problems."""
+    spread = f" (± {2 * row.spread:.2f})" if math.isfinite(row.spread) else ""
+    return f"{row.mean.value:.2f} ± {2 * row.mean.error:.2f}{spread}"
 
 
 def short_table(report: Report) -> str:
     """Return the advice as the README has it."""
     rows = [
         f"| {one.situation} | {listed([f'**{one.pick.player.label}**', *one.equals], 'or')} | "
-        f"{one.pick.mean.value:.2f} | {one.pick.worst.value:.2f} |\n"
+        f"{one.pick.mean.value:.2f} ± {2 * one.pick.spread:.2f} | {one.pick.worst.value:.2f} | "
+        f"{one.kept} |\n"
         for one in advise(report.standings)
     ]
-    return f"| your problem | use | regret | at worst |\n|---|---|---|---|\n{''.join(rows)}"
+    head = "| your problem | use | regret | at worst | stays best |"
+    return f"{head}\n|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def tables(report: Report) -> str:
@@ -106,14 +127,19 @@ def tables(report: Report) -> str:
         contests = [one for one in report.standings.contests if one.clicks == clicks]
         rows = [
             f"| {row.player.label}{'' if row.player.needs_horizon else '*'} | "
-            f"{row.worst.value:.2f} ({row.worst.where}) | {row.mean.value:.2f} ± "
-            f"{2 * row.mean.error:.2f} | {row.deviation:.2f} | {100 * row.disaster_bound:.2g}% | "
+            f"{row.worst.value:.2f} ({row.worst.where}) | {mean_ratio(row)} | "
+            f"{row.deviation:.2f} | {risk(row)} | {row.player.defaults} | "
             f"{row.played} of {row.contests} |\n"
             for row in report.standings.table(contests)
         ]
-        head = "worst ratio | geometric mean | deviation | P(disaster) below | problems |"
-        parts.append(f"| {title} | {head}\n|---|---|---|---|---|---|\n{''.join(rows)}")
+        head = "worst ratio | geometric mean | deviation | P(disaster) | defaults | problems |"
+        parts.append(f"| {title} | {head}\n|---|---|---|---|---|---|---|\n{''.join(rows)}")
     return "\n".join(parts)
+
+
+def risk(row: Row) -> str:
+    """Return the bound for disasters; whether they are rare, if that is not known."""
+    return f"≤ {100 * row.disaster_bound:.2g}%{', not known' if row.undecided else ''}"
 
 
 def question_text(report: Report) -> str:
@@ -141,16 +167,18 @@ def texts() -> dict[str, str]:
 
 ANSWERED = (
     "Mean regret of the policy in bold relative to the best policy on each problem: the geometric "
-    "mean over the problems, and the worst of them. Policies named beside it are not significantly "
-    "worse. [All policies, all problems, and the paper's open questions](docs/league.md)."
+    "mean over the problems, ± two standard errors over these, and the worst of them. Policies "
+    "named beside it are not significantly worse. The last column leaves out one problem at a "
+    "time. [All policies, all problems, and the paper's open questions](docs/league.md)."
 )
 
 FINDINGS = """## Which one should I use?
 
 {}
 (Geometric mean and worst of the ratios to the best policy on each problem, among the policies that
-played all of the situation's problems. The last column lists those that are not significantly
-worse.)
+played all of the situation's problems. The first ± is two standard errors of the runs; the one in
+brackets is two standard errors of the jackknife over problems. The last column leaves out one
+problem at a time, by its name in the picture below, and counts how often the same policy is named.)
 
 ![Every policy's regret relative to the best on every problem](league-ratios.png)
 

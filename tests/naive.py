@@ -44,6 +44,7 @@ def play(
     if kind == "choice":
         rule = twin(K, n, **p)
     T = [0] * K
+    others = T if "effective_arms" in inputs else K
     S = [0.0] * K
     seen: list[list[float]] = [[] for _ in range(K)]
     arms: list[int] = []
@@ -57,9 +58,11 @@ def play(
             known = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
             arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         elif is_whole(policy, unit):
-            arm = argmax([twin(S[i] / T[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
+            means = [S[i] / T[i] for i in range(K)]
+            arm = argmax(
+                [twin(means[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices
+            )
         else:
-            others = T if "effective_arms" in inputs else K
             widths = [sigma * twin(T[i], t, n, others, **p) for i in range(K)]
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]

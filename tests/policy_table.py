@@ -18,7 +18,8 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
   index, that index, with the arguments of the policy's function;
 - sampling: the same, and what it returns is the deviation of the sample;
 - where `unit` is given, that is the twin on rewards of 0 and 1 (and for a bandit with the bounds 0
-  and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, or a class;
+  and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
+  or a class;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.
 """
@@ -198,6 +199,10 @@ def kl_ucb_plus_budget(T: float, t: float, n: float, K: int) -> float:
     return log(t / T) if t > T else 0.0
 
 
+def kl_ucb_h_plus_budget(T: float, t: float, n: float, K: int) -> float:
+    return log(n / T)
+
+
 def moss_budget(T: float, t: float, n: float, K: int) -> float:
     return max(0.0, log(n / (K * T)))
 
@@ -242,6 +247,20 @@ entry(
     unit=switch_index,
     by_hand={"kl-ucb-switch": sqrt(2 / 4 * log(50))},
 )(gaussian_bonus(moss_budget))
+entry(
+    "kl-moss",
+    skips=True,
+    like="moss",
+    unit=kl_index(moss_budget),
+    by_hand={"kl-moss": sqrt(2 / 4 * log(50))},
+)(gaussian_bonus(moss_budget))
+entry(
+    "kl-ucb-h-plus",
+    skips=True,
+    like="aocucb",
+    unit=kl_index(kl_ucb_h_plus_budget),
+    by_hand={"kl-ucb-h-plus": sqrt(2 / 4 * log(250))},
+)(gaussian_bonus(kl_ucb_h_plus_budget))
 
 
 def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, c: float) -> float:
@@ -331,6 +350,20 @@ def greedy_bonus(T: float, t: float, n: float, K: int) -> float:
 def adaucb_bonus(T: float, t: float, n: float, pulls: list[int]) -> float:
     H = sum(min(T, sqrt(T * other)) for other in pulls)
     return sqrt(2 / T * log((n / H + e) * sqrt(log(n / H + e))))
+
+
+def adaucb_budget(T: float, t: float, n: float, pulls: list[int]) -> float:
+    H = sum(min(T, sqrt(T * other)) for other in pulls)
+    return log((n / H + e) * sqrt(log(n / H + e)))
+
+
+entry(
+    "kl-adaucb",
+    skips=True,
+    like="adaucb",
+    unit=kl_index(adaucb_budget),
+    by_hand={"kl-adaucb": sqrt(2 / 4 * (log(50 + e) + log(log(50 + e)) / 2))},
+)(gaussian_bonus(adaucb_budget))
 
 
 @entry(

@@ -29,8 +29,11 @@ _HOME = {
         "Greedy",
         "IMED",
         "ImprovedUCB",
+        "KLAdaUCB",
+        "KLMOSS",
         "KLMaillard",
         "KLUCB",
+        "KLUCBHPlus",
         "KLUCBPlus",
         "KLUCBPlusPlus",
         "KLUCBSwitch",
@@ -85,6 +88,7 @@ if TYPE_CHECKING:
     from .live import Summary as Summary
     from .policies import AOCUCB as AOCUCB
     from .policies import IMED as IMED
+    from .policies import KLMOSS as KLMOSS
     from .policies import KLUCB as KLUCB
     from .policies import MOSS as MOSS
     from .policies import MOTS as MOTS
@@ -101,7 +105,9 @@ if TYPE_CHECKING:
     from .policies import GittinsApprox as GittinsApprox
     from .policies import Greedy as Greedy
     from .policies import ImprovedUCB as ImprovedUCB
+    from .policies import KLAdaUCB as KLAdaUCB
     from .policies import KLMaillard as KLMaillard
+    from .policies import KLUCBHPlus as KLUCBHPlus
     from .policies import KLUCBPlus as KLUCBPlus
     from .policies import KLUCBPlusPlus as KLUCBPlusPlus
     from .policies import KLUCBSwitch as KLUCBSwitch

@@ -54,6 +54,11 @@ inverting kl in its first argument. T * kl(S / T, J) is convex in (S, T), so whe
 concave the border is convex again, and where it is convex a slightly higher one is (`chord_start`).
 Most looks at other arms only ask whether an index is below a level, which takes no inversion at all
 (`falls_short`).
+
+A budget may depend on the effective arms (KL-AdaUCB). Those of an unplayed arm only grow, so its
+old index is a ceiling. Those of the leader only shrink: with the number at the start of a leap the
+budget is too small throughout, and the line above the border too high, which is safe. The leader
+stops where it catches up with another arm's pulls, so that a formula gives its number.
 """
 
 from __future__ import annotations
@@ -73,6 +78,7 @@ from ..rewards import Rewards
 from . import step
 from .base import (
     NEXT_MARK,
+    ArmCount,
     Engine,
     Game,
     Kernel,
@@ -95,7 +101,16 @@ from .base import (
     skip_obstacle,
     start_run,
 )
-from .skip import best_challenger, highest, highest_other, is_finite, raise_tree, record, replace
+from .skip import (
+    best_challenger,
+    highest,
+    highest_other,
+    is_finite,
+    raise_tree,
+    record,
+    replace,
+    seen,
+)
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations, the arms' rewards.
 index: Callable[..., float]
@@ -107,6 +122,8 @@ concave: bool  # pulls * bonus is concave as the arm is played
 unplayed_constant: bool  # the index of an unplayed arm does not change
 unplayed_rises: bool  # the index of an unplayed arm may rise
 draw: Callable[[float, float, Words], float]
+counted_arms: Callable[[Floats, int, float], float]  # all arms, or the effective ones of an arm
+leader_arm_count: Callable[[Floats, int, float], ArmCount]
 
 WORD = 64.0  # coins that are tossed at once
 ALL = np.uint64(2**64 - 1)
@@ -122,10 +139,9 @@ COST_INVERSION = 60.0  # of an index that is not the sum of mean and bonus
 
 
 class Facts(NamedTuple):
-    """What does not change: horizon, number of arms, sigma, and pulls up to which it is concave."""
+    """What does not change: horizon, sigma, and pulls up to which the policy is concave."""
 
     horizon: float
-    arms: float
     sigma: float
     edge: float
 
@@ -173,6 +189,7 @@ class Lead(NamedTuple):
 def play_leader(
     values: Any,
     facts: Facts,
+    arm_count: ArmCount,
     mean: float,
     scale: float,
     rival: float,
@@ -182,14 +199,15 @@ def play_leader(
 ) -> Lead:
     """Let the leader play until its index is not above `rival` or `last` rounds are over.
 
-    At least one round is played.
+    At least one round is played. `arm_count` must hold until then.
     """
-    n, K, sigma, edge = facts
+    n, sigma, edge = facts
     t, T, total, _ = lead
     # It may lead by a tie, and often loses the lead at once: the first pull is not part of a leap.
     total += draw(mean, scale, rewards)
     T += 1.0
     t += 1.0
+    K = seen(arm_count, T)
     near = allowance(rival, T, t + 1.0, n, K, sigma, values) if has_bonus else 0.0
     top = total / T + near if has_bonus else index(total / T, 0.0, T, t + 1.0, n, K, sigma, values)
     while top > rival and t < last:
@@ -243,6 +261,7 @@ def play_leader(
                 break
         T += reach - left
         t += reach - left
+        K = seen(arm_count, T)
         if has_bonus:
             near = far
             if not (concave and left == 0.0):
@@ -267,7 +286,7 @@ def play_nonincreasing(
     arms, means, scales, sigma = game.means.size, game.drawn, game.scales, game.sigma
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
-    facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
+    facts = Facts(n, sigma, np.floor(concave_until(n, K, *values)))
     stats, tree = new_stats(arms), np.empty(2 * arms)
     sums, pulls = stats.sums, stats.pulls
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
@@ -293,7 +312,8 @@ def play_nonincreasing(
                 if unplayed_constant:
                     break
                 T = pulls[leader]
-                top = index(sums[leader] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+                others = counted_arms(pulls, leader, T)
+                top = index(sums[leader] / T, 0.0, T, t + 1.0, n, others, sigma, values)
                 if not top < rival:
                     break
                 replace(tree, leader, top)
@@ -303,7 +323,8 @@ def play_nonincreasing(
                     for i in range(arms):
                         if tree[arms + i] == rival:
                             T = pulls[i]
-                            fresh = index(sums[i] / T, 0.0, T, t + 1.0, n, K, sigma, values)
+                            others = counted_arms(pulls, i, T)
+                            fresh = index(sums[i] / T, 0.0, T, t + 1.0, n, others, sigma, values)
                             replace(tree, i, fresh)
                 leader = pick(tree[arms:], rival, choices)
             if not is_finite(top):
@@ -312,12 +333,15 @@ def play_nonincreasing(
                 play_rest(game, stats, leader, end - t, rewards)
                 t = end
             else:
+                arm_count = leader_arm_count(pulls, leader, pulls[leader])
                 last = min(
                     end - 1.0, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
                 )
+                last = min(last, t + arm_count.kink - pulls[leader])
                 lead = Lead(t, pulls[leader], sums[leader], top)
+                mean, scale = means[leader], scales[leader]
                 t, pulls[leader], sums[leader], top = play_leader(
-                    values, facts, means[leader], scales[leader], rival, lead, last, rewards
+                    values, facts, arm_count, mean, scale, rival, lead, last, rewards
                 )
                 if not is_finite(top):
                     break
@@ -395,7 +419,8 @@ def play_nondecreasing(
     arms, means, scales, sigma = game.means.size, game.drawn, game.scales, game.sigma
     n, K = float(game.horizon), float(arms)
     end = float(game.checkpoints[game.checkpoints.size - 1])
-    facts = Facts(n, K, sigma, np.floor(concave_until(n, K, *values)))
+    facts = Facts(n, sigma, np.floor(concave_until(n, K, *values)))
+    arm_count = ArmCount(K, 0.0, inf)
     per_arm = COST_ARM if has_bonus else COST_INVERSION
     switch = COST_SWITCH if has_bonus else 4.0 * COST_INVERSION
     price, fill = COST_ROUND + per_arm * K, 2.0 * per_arm * K
@@ -487,8 +512,9 @@ def play_nondecreasing(
                         last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
                     )
                     lead = Lead(t, pulls[leader], sums[leader], top)
+                    mean, scale = means[leader], scales[leader]
                     t, pulls[leader], sums[leader], top = play_leader(
-                        values, facts, means[leader], scales[leader], rival, lead, last, rewards
+                        values, facts, arm_count, mean, scale, rival, lead, last, rewards
                     )
                 if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
                     pass_mark(game, stats, outcome, run)
@@ -508,8 +534,10 @@ def play_nondecreasing(
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     family = policy.family
-    able = problem.rewards.binary and not family.takes_effective_arms
-    whole = family.reading == "bernoulli budget" or family.lowest_mean is not None
+    kl = family.reading == "bernoulli budget"
+    others = family.takes_effective_arms and not (kl and family.never_rises)
+    able = problem.rewards.binary and not others
+    whole = kl or family.lowest_mean is not None
     return skip_obstacle(policy, problem, horizon, able, whole)
 
 
@@ -538,12 +566,14 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
         "unplayed_rises": family.unplayed_index == "nondecreasing",
         "draw": rewards.draw,
         "play_each_once": first_rounds(rewards),
+        "takes_effective_arms": family.takes_effective_arms,
+        **arm_count_slots(family),
     }
+    functions["seen"] = specialise(seen, functions, inline=True)
     functions["play_leader"] = specialise(play_leader, functions, inline=True)
     functions["play_rest"] = specialise(play_rest, functions, inline=True)
     if family.never_rises:
         return play_nonincreasing, functions
-    functions |= arm_count_slots(family)
     functions["ranked_index"] = specialise(plain_index, functions, inline=True)
     functions["falls_short"] = falls_short_of(family)
     functions["best_challenger"] = specialise(best_challenger, functions, part=True)

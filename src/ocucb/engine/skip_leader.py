@@ -110,10 +110,13 @@ def lead_alone_binary(
     rewards: Words,
 ) -> tuple[float, float, float]:
     """Do the same with rewards of 0 and 1."""
-    facts = skip_binary.Facts(float(game.horizon), float(game.means.size), game.sigma, inf)
+    facts = skip_binary.Facts(float(game.horizon), game.sigma, inf)
     lead = skip_binary.Lead(t, pulls, total, total / pulls)
     mean, scale = game.drawn[leader], game.scales[leader]
-    t, pulls, total, _ = play_leader(values, facts, mean, scale, level, lead, last, rewards)
+    arm_count = leader_arm_count(game.gaps, leader, pulls)
+    t, pulls, total, _ = play_leader(
+        values, facts, arm_count, mean, scale, level, lead, last, rewards
+    )
     return t, pulls, total
 
 

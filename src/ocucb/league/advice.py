@@ -4,17 +4,21 @@ A policy is named for a situation if its regret, averaged over that situation's 
 lowest. Policies that are not significantly worse are named beside it. Since the lowest was
 chosen because it looks best, a difference counts only if it exceeds the largest one that chance
 produces between any two of so many policies, at the level of two standard errors.
+
+All this is about the problems that were played. What the choice of problems matters is shown by
+leaving out one at a time: who is named then?
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from ..reports.estimates import margin
-from .measure import DISASTER, RARE
-from .problems import FEW_ARMS, Contest
+from .measure import RARE
+from .problems import DISASTER, FEW_ARMS, SHORT, Contest
 from .standings import Player, Row, Standings
 
 _NEAR = 0.01  # difference in mean regret that nobody needs to care about
@@ -32,11 +36,17 @@ class Advice:
         The policy with the lowest mean regret, and its row over the situation's problems.
     equals : tuple of str
         Labels of those that are not significantly worse.
+    without : tuple of (str, str)
+        Names of the problems without which another policy is named, and its label.
+    unknown : tuple of str
+        Labels of those that might have been named if more were known about their disasters.
     """
 
     situation: str
     pick: Row
     equals: tuple[str, ...]
+    without: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -52,7 +62,24 @@ class Advice:
                 named.append(f"{len(self.equals) - _NAMED} more")
             verb = "is" if len(named) == 1 else "are"
             text += f"; {listed(named)} {verb} not significantly worse"
+        if self.unknown:
+            text += f"; not known of {listed(self.unknown)}"
         return f"{text})."
+
+    @property
+    def kept(self) -> str:
+        """In how many cases it is still named if one problem is left out."""
+        count = self.pick.contests
+        return f"{count - len(self.without)} of {count}"
+
+    @property
+    def others(self) -> str:
+        """Who is named without which problems."""
+        labels = dict.fromkeys(label for _, label in self.without)
+        return "; ".join(
+            f"{label} without {listed([name for name, it in self.without if it == label], 'or')}"
+            for label in labels
+        )
 
 
 def listed(texts: Sequence[str], last: str = "and") -> str:
@@ -66,48 +93,79 @@ def listed(texts: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
-def choose(
-    standings: Standings, situation: str, contests: Sequence[Contest], players: Sequence[Player]
-) -> Advice | None:
-    """Return what to use among some policies; None if none of them played everywhere."""
+def complete_rows(
+    standings: Standings, contests: Sequence[Contest], players: Sequence[Player]
+) -> list[Row]:
+    """Return the rows of those who played everywhere, the smallest geometric mean first."""
     rows = [standings.row(one, contests) for one in players]
-    complete = [row for row in rows if row is not None and row.complete]
+    whole = [row for row in rows if row is not None and row.complete]
+    return sorted(whole, key=lambda row: row.mean.value)
+
+
+def choose(
+    standings: Standings,
+    situation: str,
+    contests: Sequence[Contest],
+    eligible: Callable[[Sequence[Contest]], Sequence[Player]],
+) -> Advice | None:
+    """Return what to use among the policies that are eligible, given the contests.
+
+    None if none of them played everywhere.
+    """
+    complete = complete_rows(standings, contests, eligible(contests))
     if not complete:
         return None
-    pick = min(complete, key=lambda row: row.mean.value)
+    pick = complete[0]
     # of all who played, whoever may be chosen: what two policies differ by is the same everywhere
-    everyone = [standings.row(one, contests) for one in standings.players]
-    rivals = sum(1 for row in everyone if row is not None and row.complete)
+    rivals = len(complete_rows(standings, contests, standings.players))
     needed = margin(max(1, math.comb(rivals, 2)))
     equals = []
-    for row in sorted(complete, key=lambda row: row.mean.value):
+    for row in complete:
         behind = standings.difference(row.player, pick.player, contests)
         # an error that is not known proves nothing
         clear = behind.value - needed * behind.error > 0.0 and behind.value > _NEAR
         if row.player != pick.player and not clear:
             equals.append(row.player.label)
-    return Advice(situation, pick, tuple(equals))
+    without = []
+    for one in contests if len(contests) > 1 else []:
+        rest = [other for other in contests if other is not one]
+        winner = complete_rows(standings, rest, eligible(rest))[0].player
+        if winner != pick.player:
+            without.append((one.name, winner.label))
+    return Advice(situation, pick, tuple(equals), tuple(without))
+
+
+def safest(standings: Standings, situation: str, contests: Sequence[Contest]) -> Advice | None:
+    """Return what to use if disasters must be rare; None if that is not known of any policy."""
+    found = choose(standings, situation, contests, partial(safe, standings))
+    if found is None:
+        return None
+    rows = complete_rows(standings, contests, standings.players)
+    better = [row for row in rows if row.mean.value < found.pick.mean.value]
+    return replace(found, unknown=tuple(row.player.label for row in better if row.undecided))
 
 
 def safe(standings: Standings, contests: Sequence[Contest]) -> list[Player]:
     """Return the policies for which disasters are known to be rare in all of some contests."""
-    rows = [standings.row(one, contests) for one in standings.players]
-    return [
-        row.player
-        for row in rows
-        if row is not None and row.complete and row.disaster_bound <= RARE
-    ]
+    rows = complete_rows(standings, contests, standings.players)
+    return [row.player for row in rows if row.disaster_bound <= RARE]
 
 
 def advise(standings: Standings) -> list[Advice]:
     """Return the advice for every situation that was played."""
-    players = standings.players
-    anytime = [one for one in players if not one.needs_horizon]
+
+    def players(contests: Sequence[Contest]) -> Sequence[Player]:
+        return standings.players
+
+    def anytime(contests: Sequence[Contest]) -> Sequence[Player]:
+        return [one for one in standings.players if not one.needs_horizon]
+
     gaussian = [one for one in standings.contests if not one.clicks]
     clicks = [one for one in standings.contests if one.clicks]
     few = [one for one in gaussian if one.few_arms]
     many = [one for one in gaussian if not one.few_arms]
-    once = f"at most one run in {round(1 / RARE)} above {DISASTER:.0f} times its median"
+    short = [one for one in clicks if one.short]
+    once = f"at most one run in {round(1 / RARE)} loses more than {DISASTER:.0f}σ√(Kn)"
     situations = (
         (f"Gaussian rewards, up to {FEW_ARMS} arms, horizon known", few, players),
         (f"Gaussian rewards, up to {FEW_ARMS} arms, horizon unknown", few, anytime),
@@ -115,10 +173,12 @@ def advise(standings: Standings) -> list[Advice]:
         (f"Gaussian rewards, more than {FEW_ARMS} arms, horizon unknown", many, anytime),
         ("Clicks, horizon known", clicks, players),
         ("Clicks, horizon unknown", clicks, anytime),
-        (f"Gaussian rewards, no disasters ({once})", gaussian, safe(standings, gaussian)),
-        (f"Clicks, no disasters ({once})", clicks, safe(standings, clicks)),
+        (f"Clicks, horizon known, up to {SHORT:,} rounds", short, players),
     )
     found = [choose(standings, *one) for one in situations if one[1]]
+    for rewards, contests in (("Gaussian rewards", gaussian), ("Clicks", clicks)):
+        if contests:
+            found.append(safest(standings, f"{rewards}, no disasters ({once})", contests))
     return [one for one in found if one is not None]
 
 
@@ -130,8 +190,8 @@ def answer(standings: Standings) -> str:
         if contests and not safe(standings, contests):
             sentences.append(
                 f"On {name}, no policy is known to be free of disasters: each has a problem on "
-                f"which more than one run in {round(1 / RARE)} may exceed {DISASTER:.0f} times its "
-                "median."
+                f"which more than one run in {round(1 / RARE)} may lose more than "
+                f"{DISASTER:.0f}σ√(Kn)."
             )
     rows = [standings.row(one, standings.contests) for one in standings.players]
     robust = [row for row in rows if row is not None and row.complete]

@@ -10,8 +10,51 @@ from ..policies import FAMILIES, Policy, PolicyFamily, parse_policy, to_policies
 from .problems import Contest
 
 # These play clicks only. The theory and the constants of some are for rewards within an interval;
-# on Gaussian rewards, the others are MOSS and Maillard sampling, which play already.
-_CLICKS_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-maillard")
+# on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB, AdaUCB and
+# Maillard sampling.
+_CLICKS_ONLY = (
+    "ucb-v",
+    "ucb-tuned",
+    "tsallis-inf",
+    "kl-ucb-switch",
+    "kl-ucb-h-plus",
+    "kl-moss",
+    "kl-adaucb",
+    "kl-maillard",
+)
+
+
+# Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
+# best), the experiments or advice of a paper ("paper"), or a choice of ours ("ours").
+_DEFAULTS = {
+    "ocucb": "paper",  # α = 3, which a theorem covers; ψ = 2 is the least that one does
+    "ucb": "paper",  # 2, of Lattimore (2015); theorems have more
+    "moss": "paper",  # the same; its theorem has 4
+    "kl-ucb": "paper",  # c = 0; proved for 3
+    "bayes-ucb": "paper",  # c = 0; proved from 5 on
+    "mots": "theorem",  # α = 4, the least that is proved; ρ = 0.9 is ours
+    "moss-anytime": "theorem",  # α = 1.35 minimises the constant of its bound
+    "ucb-v": "theorem",
+    "ocucb-loglog": "ours",
+    "ocucb-n": "ours",  # η = 1.1; proved above 1
+    "light-tailed": "ours",  # η = 1; only the order of its bonus could be checked
+    "explore-then-commit": "ours",
+    "epsilon-greedy": "ours",
+}
+
+
+def origin(policy: Policy) -> str:
+    """Return where the parameters of a policy come from; "–" if it has none.
+
+    Examples
+    --------
+    >>> [origin(load_policy(text)) for text in ("ocucb", "ocucb:alpha=2.5", "gittins", "ocucb-n")]
+    ['paper', 'yours', '–', 'ours']
+    """
+    family = policy.family
+    if FAMILIES.get(family.name) is not family or policy.parameters != dict(family.defaults):
+        return "yours"
+    return _DEFAULTS[family.name] if family.defaults else "–"
 
 
 def registered() -> list[Policy]:

@@ -5,10 +5,11 @@ mixture that a pilot would choose for the mean needs fewer runs for the mean, bu
 failures to estimate a standard deviation or the probability of a disaster.
 
 Every cell gets runs until two standard errors are at most a share of its mean regret, and until
-the probability of a disaster, a regret above ten times the median, is known to a quarter or known
-to be small. The cost of a cell is limited: slow policies get fewer runs, and none where even the
-fewest would take too long. Cost is the engine's nominal one, which is the same on every
-machine, so that the numbers are too.
+the probability of a disaster is known to be small, or not to be small and to a quarter of itself.
+The cost of a cell is limited: slow policies get fewer runs, and none where even the fewest would
+take too long. Disasters may cost more than the mean: too few runs would exclude a policy that has
+none. Cost is the engine's nominal one, which is the same on every machine, so that the numbers are
+too.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from ..results import PolicyResult
 from ..scheduler import Job
 from ..simulation import specify
 from ..specification import Specification
+from .problems import disaster_level
 
 PRECISION = 0.05  # default: two standard errors, as a share of the mean
-DISASTER = 10.0  # a regret above this many medians is a disaster
 RARE = 0.01  # a disaster that is known to be rarer than this is no concern
 KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
 SEEN = 10.0  # effective number of disasters from which that standard error is believed
@@ -39,6 +40,7 @@ BUDGET = 0.3  # nominal seconds for a cell
 # Times the nominal cost that some formulas take, with Gaussian rewards and with clicks, roughly.
 _SLOWER = {"bayes-ucb": (8.0, 8.0), "kl-ucb": (1.0, 10.0), "kl-ucb-plus": (1.0, 6.0)}
 _STRETCH = 3.0  # times the budget that the fewest runs may take
+PATIENCE = 4.5  # nominal seconds that it may take to know about disasters
 _FIRST = 1024  # runs to begin with
 _TILTED = 512  # runs from which they are tilted; with fewer, the mean would be too uncertain
 _FEWEST = 64  # runs: with fewer, an error bar says nothing
@@ -66,9 +68,10 @@ class Cell:
         half of the rounds.
     median : float
     disaster : Uncertain
-        The probability of a regret above ten times the median.
+        The probability of a disaster (`problems.disaster_level`).
     disaster_bound : float
-        An upper bound for it: two standard errors more, and what may be there unseen.
+        An upper bound for it: two standard errors more, and what may be there unseen. 0 where no
+        run can be a disaster.
     disasters : float
         The effective number of disasters that were seen.
     reached : bool
@@ -114,7 +117,9 @@ class Task:
     problem : Problem
     horizon, runs, seed : int
     most : int
-        Runs that it may have.
+        Runs that it may have for the mean.
+    limit : int
+        Runs that it may have for disasters.
     precision : float
         Two standard errors as a share of the mean; nan if `runs` are all that is wanted.
     mixture : Mixture
@@ -128,6 +133,7 @@ class Task:
     runs: int
     seed: int
     most: int
+    limit: int
     precision: float
     mixture: Mixture = PLAIN
 
@@ -155,23 +161,30 @@ class Task:
 
     def more(self, found: Cell) -> Task | None:
         """Return the task with more runs if what was found is not precise enough, else None."""
-        if found.reached or self.runs >= self.most:
+        if found.reached:
             return None
-        wanted = self.runs * min(_GROWTH, _RESERVE * max(_lacking(found, self.precision)))
-        runs = whole_blocks(self.specification(), self.runs, min(wanted, self.most))
-        return replace(self, runs=runs)
+        factors = [min(_GROWTH, _RESERVE * one) for one in _lacking(found, self.precision)]
+        pairs = zip(factors, (self.most, self.limit), strict=True)
+        wanted = max(min(self.runs * factor, most) for factor, most in pairs)
+        if wanted <= self.runs:
+            return None
+        return replace(self, runs=whole_blocks(self.specification(), self.runs, wanted))
 
 
 def _lacking(cell: Cell, precision: float) -> tuple[float, float]:
     """Return how many times the runs it takes for the mean, and for disasters; at most 1: none."""
     goal = precision * cell.mean.value
     mean = (2.0 * cell.mean.error / goal) ** 2 if goal > 0.0 else 0.0
-    if cell.disaster_bound <= RARE:
+    value, error, bound = cell.disaster.value, cell.disaster.error, cell.disaster_bound
+    if bound <= RARE:
         return mean, 0.0
-    if cell.disaster.value < 0.5 * RARE:
-        return mean, cell.disaster_bound / RARE
-    unknown = (cell.disaster.error / (KNOWN * cell.disaster.value)) ** 2
-    return mean, max(unknown, SEEN / max(cell.disasters, 1.0))
+    if value < RARE:
+        # with k times the runs, two standard errors and what is unseen would take up what is left
+        left, unseen = RARE - value, bound - value - 2.0 * error
+        return mean, (unseen / (math.sqrt(error**2 + unseen * left) - error)) ** 2
+    unknown = (error / (KNOWN * value)) ** 2
+    doubtful = (2.0 * error / (value - RARE)) ** 2 if value > RARE else math.inf
+    return mean, max(unknown, doubtful, SEEN / max(cell.disasters, 1.0))
 
 
 @dataclass(frozen=True)
@@ -204,7 +217,7 @@ def make_task(
     except ValueError as error:
         return Skipped(place, policy.name, str(error).removesuffix("."))
     if runs is not None:
-        return Task(place, policy, problem, horizon, runs, seed, runs, math.nan)
+        return Task(place, policy, problem, horizon, runs, seed, runs, runs, math.nan)
     cost = choose_engine(policy, problem, horizon, "auto").cost(policy, problem, horizon)
     cost *= _SLOWER.get(policy.family.name, (1.0, 1.0))[problem.rewards.binary]
     affordable = int(1e9 * budget / cost)
@@ -213,10 +226,11 @@ def make_task(
         reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
         return Skipped(place, policy.name, reason)
     tilted = obstacle(problem, horizon) is None and affordable >= _TILTED
-    most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
-    first = whole_blocks(specification, 0, min(_FIRST, most))
     mixture = first_mixture(problem, horizon) if tilted else PLAIN
-    return Task(place, policy, problem, horizon, first, seed, most, precision, mixture)
+    most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
+    limit = whole_blocks(specification, most, min(1e9 * PATIENCE / cost, _MOST))
+    first = whole_blocks(specification, 0, min(_FIRST, most))
+    return Task(place, policy, problem, horizon, first, seed, most, limit, precision, mixture)
 
 
 def read_cell(task: Task, job: Job) -> Cell:
@@ -225,11 +239,9 @@ def read_cell(task: Task, job: Job) -> Cell:
     assert found is not None
     result = found[0]
     median = float(result.quantile(0.5))
-    tail = result.tail(DISASTER * median)
-    seen = _effective_disasters(result, DISASTER * median)
-    # Mixtures make the best arm fail. What else there may be shows only in runs that are plain.
-    unseen = _UNSEEN / (float(task.mixture.shares[0]) * result.runs)
-    bound = tail.value + 2.0 * tail.stderr + unseen
+    level = disaster_level(task.problem, task.horizon)
+    possible = math.isfinite(level)
+    tail = Uncertain(*result.tail(level)) if possible else Uncertain(0.0, 0.0)
     cell = Cell(
         place=task.place,
         policy=result.policy,
@@ -244,15 +256,24 @@ def read_cell(task: Task, job: Job) -> Cell:
         deviation=Uncertain(*result.deviation),
         failure=Uncertain(*result.failure),
         median=median,
-        disaster=Uncertain(*tail),
-        disaster_bound=min(1.0, bound),
-        disasters=seen,
+        disaster=tail,
+        disaster_bound=_bound(tail, task.mixture, result.runs) if possible else 0.0,
+        disasters=_effective_disasters(result, level) if possible else 0.0,
         reached=False,
         seconds=result.seconds,
     )
     if math.isnan(task.precision):
         return replace(cell, reached=True)
     return replace(cell, reached=max(_lacking(cell, task.precision)) <= 1.0)
+
+
+def _bound(tail: Uncertain, mixture: Mixture, runs: int) -> float:
+    """Return an upper bound for a probability: two standard errors more, and what is unseen.
+
+    Mixtures make the best arm fail. What else there may be shows only in runs that are plain.
+    """
+    unseen = _UNSEEN / (float(mixture.shares[0]) * runs)
+    return min(1.0, tail.value + 2.0 * tail.error + unseen)
 
 
 def _effective_disasters(result: PolicyResult, x: float) -> float:

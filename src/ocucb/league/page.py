@@ -13,8 +13,8 @@ from .._version import __version__
 from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer
-from .measure import BUDGET, DISASTER, KNOWN, PRECISION, RARE, SEEN, Cell, Skipped
-from .problems import Contest
+from .measure import BUDGET, KNOWN, PATIENCE, PRECISION, RARE, SEEN, Cell, Skipped
+from .problems import DISASTER, Contest
 from .questions import QUESTIONS, Cells
 from .standings import Player, Row, Standings, by_mean
 
@@ -59,19 +59,28 @@ def _advice(report: Report) -> str:
     found = advise(report.standings)
     rows = "".join(
         f"<tr><td>{escape(one.situation)}</td><td><b>{escape(one.pick.player.label)}</b></td>"
-        f"<td>{_number(one.pick.mean)}</td><td>{_number(one.pick.worst)}<br>"
+        f"<td>{_number(one.pick.mean)}{_spread(one.pick)}</td><td>{_number(one.pick.worst)}<br>"
         f'<span class="soft">{escape(one.pick.worst.where)}</span></td>'
-        f"<td>{escape(', '.join(one.equals)) or '–'}</td></tr>"
+        f"<td>{escape(', '.join(one.equals)) or '–'}</td>"
+        f'<td>{one.kept}<br><span class="soft">{escape(one.others)}</span></td></tr>'
         for one in found
     )
     return f"""<p>{escape(answer(report.standings))}</p>
 <table class="wide"><thead><tr><th>Situation</th><th>Lowest mean regret</th><th>Geometric mean
-ratio</th><th>Worst ratio</th><th>Not significantly worse</th></tr></thead>
+ratio</th><th>Worst ratio</th><th>Not significantly worse</th><th>Still named without one
+problem</th></tr></thead>
 <tbody>{rows}</tbody></table>
 <p class="soft">The policy with the lowest regret over the situation's problems (geometric mean
-of ratios to the best policy on each), among those that played all of them. A policy is left out of
-the last column only if it is behind by more than error bars can explain. Numbers are ± two standard
-errors.</p>"""
+of ratios to the best policy on each), among those that played all of them. A policy is not counted
+as significantly worse unless it is behind by more than error bars can explain. The first ± is two
+standard errors of the runs. The second, in brackets, is two standard errors of the jackknife over
+problems: how much depends on which problems were chosen. For the same reason the last column leaves
+out one problem at a time, and says who has the lowest regret then.</p>"""
+
+
+def _spread(row: Row) -> str:
+    """Return the error that the choice of problems makes."""
+    return f" (± {_short(2 * row.spread)})" if math.isfinite(row.spread) else ""
 
 
 def _number(one: Uncertain, digits: int = 2) -> str:
@@ -87,6 +96,8 @@ def _short(value: float) -> str:
 
 def _chance(value: Uncertain, bound: float) -> str:
     """Return a probability with its error, or its bound if that is all that is known."""
+    if bound == 0.0:
+        return "none possible"
     if value.value > 0.0 and value.error <= KNOWN * value.value:
         return f"{_percent(value.value)} ± {_percent(2 * value.error)}"
     return f"≤ {_percent(bound)}"
@@ -115,18 +126,22 @@ def _tables(report: Report) -> str:
                 + "</ol>"
             )
     notes = f"""<p class="soft">Ratio: mean regret over the lowest of any policy on the problem.
+Geometric mean: ± two standard errors of the runs, and in brackets of the jackknife over problems.
 Standard deviation: in units of that lowest mean regret, geometric mean over problems. Disaster: a
-regret above {DISASTER:.0f} times the policy's own median; the largest probability over problems,
-or a bound where too few were seen. Time: processor time per decision in the step engine with ten
-arms, including the reward. Policies marked * do not need the horizon. Policies that did not play
-every problem come last; <em>short</em> counts problems on which the budget ran out before the
-precision was reached.</p>"""
+regret above {DISASTER:.0f}σ√(Kn), σ being the largest standard deviation of an arm's rewards; the
+largest probability over problems and all gaps of a worst case, or a bound where too few were seen.
+Defaults: parameters come from a theorem, from the experiments or advice of a paper, or are ours; –
+if there are none. They were not tuned, so a policy with a cautious theorem is at a disadvantage.
+Time: processor time per decision in the step engine with ten arms, including the reward. Policies
+marked * do not need the horizon. Policies that did not play every problem come last;
+<em>short</em> counts cells whose budget ran out before mean and disasters were known well
+enough.</p>"""
     return notes + "".join(parts)
 
 
 def _head() -> str:
-    titles = ("", "Policy", "Worst ratio", "Geometric mean (rank)", "Standard deviation")
-    more = ("P(disaster), worst", "Time", "Short")
+    titles = ("", "Policy", "Worst ratio", "Geometric mean, rank", "Standard deviation")
+    more = ("P(disaster), worst", "Defaults", "Time", "Short")
     cells = "".join(f"<th>{one}</th>" for one in (*titles, *more))
     return f'<table class="wide"><thead><tr>{cells}</tr></thead>'
 
@@ -137,9 +152,10 @@ def _row(number: int, order: int, row: Row) -> str:
     return (
         f"<tr><td>{number}</td><td>{_name(row.player)}{_missing(row)}</td>"
         f'<td>{_number(row.worst)}<br><span class="soft">{escape(row.worst.where)}</span></td>'
-        f"<td>{_number(row.mean)} ({order})</td><td>{row.deviation:.2f}</td>"
+        f"<td>{_number(row.mean)}{_spread(row)}, {order}</td><td>{row.deviation:.2f}</td>"
         f"<td>{_chance(row.disaster, row.disaster_bound)}<br>"
         f'<span class="soft">{escape(row.disaster.where)}</span></td>'
+        f"<td>{escape(row.player.defaults)}</td>"
         f'<td><span class="time">{took}</span></td><td>{row.few_runs or ""}</td></tr>'
     )
 
@@ -169,14 +185,15 @@ def _contest(contest: Contest, report: Report) -> str:
         ratio = report.standings.ratio(player, contest)
         assert ratio is not None
         mark = "" if cell.reached else " (budget)"
+        risky = max(report.standings.cells(player, contest), key=lambda one: one.disaster_bound)
         rows.append(
             f"<tr><td>{_name(player)}</td>"
             f"<td>{cell.mean.value:.4g} ± {2 * cell.mean.error:.2g}</td>"
             f"<td>{_number(ratio)}</td>"
             f"<td>{cell.deviation.value:.3g} ± {2 * cell.deviation.error:.2g}</td>"
-            f"<td>{_chance(cell.disaster, cell.disaster_bound)}</td>"
+            f"<td>{_chance(risky.disaster, risky.disaster_bound)}</td>"
             f"<td>{cell.runs:,}{mark}</td><td>{cell.effective_runs:,.0f}</td>"
-            f"<td>{cell.disasters:.0f}</td><td>{escape(cell.engine)}</td></tr>"
+            f"<td>{risky.disasters:.0f}</td><td>{escape(cell.engine)}</td></tr>"
         )
     skipped = "".join(
         f"<li>{escape(one.policy)}: not played, {escape(one.reason)}</li>"
@@ -209,7 +226,7 @@ def _settings(report: Report) -> str:
         "Seed": str(report.seed),
         "Cells": f"{len(cells):,}, {tilted:,} of them tilted",
         "Precision": asked if report.runs is None else f"{report.runs:,} plain runs for each cell",
-        "Short of it": f"{short:,} cells, whose budget of {BUDGET:g} s ran out first",
+        "Short of it": f"{short:,} cells, whose budget ran out first",
         "Not played": f"{len(report.skipped):,} cells, listed above",
         "Runs": f"{sum(one.runs for one in cells):,}",
         "Pulls": f"{sum(float(one.runs) * one.horizon for one in cells):.2e}",
@@ -220,9 +237,10 @@ def _settings(report: Report) -> str:
         option = f" --precision {report.precision:g}"
     return f"""{facts_table(facts)}
 <p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
-and until the probability of a disaster is known to be below {_percent(RARE)}, or is known to
-within {KNOWN:.0%} of its value with at least {SEEN:.0f} effective disasters seen. A cell may take
-{BUDGET:g} nominal seconds: slow policies get fewer runs, as the tables show. Tilted runs are drawn
+and until the probability of a disaster is known to be below {_percent(RARE)}, or to be above and
+within {KNOWN:.0%} of its value, with at least {SEEN:.0f} effective disasters seen. What was not
+seen in N plain runs is bounded by 3/N. A cell may take {BUDGET:g} nominal seconds, and
+{PATIENCE:g} for disasters: slow policies get fewer runs, as the tables show. Tilted runs are drawn
 from a broad mixture in which the best arm's first rewards often have a lower mean, and are
 weighted accordingly, so that rare failures are seen; means are corrected for the arms' luck. Worst
 cases are taken over five gaps between 1 and 16 times σ sqrt(K/n), separately for each policy.

@@ -15,6 +15,8 @@ from .._text import power_of_ten
 from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
 
 FEW_ARMS = 10  # up to this, arms are few
+SHORT = 5_000  # rounds up to which every policy for clicks can play
+DISASTER = 3.0  # a regret above this many times σ sqrt(K n) is a disaster
 
 Instance = tuple[Problem, int]
 
@@ -50,6 +52,38 @@ class Contest:
         """Whether it has few arms."""
         return self.instances[0][0].arms <= FEW_ARMS
 
+    @property
+    def short(self) -> bool:
+        """Whether it has few rounds."""
+        return self.instances[0][1] <= SHORT
+
+    def describe(self, problem: str) -> str:
+        """Return what is played, with the gap where there are several, given a problem's name."""
+        if len(self.instances) == 1:
+            return self.title
+        (found,) = (one for one, _ in self.instances if one.name == problem)
+        return f"{self.title.removesuffix(', worst Δ')}, Δ = {found.gaps.max():.3g}"
+
+
+def disaster_level(problem: Problem, horizon: int) -> float:
+    """Return the regret above which a run is a disaster; inf where no run can lose as much.
+
+    The unit is σ sqrt(K n), with σ the largest standard deviation of an arm's rewards: regret of
+    this order cannot be avoided on the hardest problem of this size, and good policies exceed it by
+    a small factor on none. Theorems about the tail of regret have the same unit. It is the
+    same for all policies, so neither a good nor a bad median matters; and where arms are so close
+    that even the worst one in every round loses less, nothing is at stake.
+
+    Examples
+    --------
+    >>> round(disaster_level(gap(2, 0.3), 10_000)), disaster_level(gap(2, 0.03), 10_000)
+    (424, inf)
+    """
+    p = problem.means
+    spread = math.sqrt((p * (1.0 - p)).max()) if problem.rewards.binary else problem.sigma
+    level = DISASTER * spread * math.sqrt(problem.arms * horizon)
+    return level if level < horizon * problem.gaps.max() else math.inf
+
 
 def _one(name: str, group: str, title: str, problem: Problem, horizon: int) -> Contest:
     return Contest(name, group, title, ((replace(problem, name=name), horizon),))
@@ -66,11 +100,11 @@ def _worst_gap(K: int, n: int) -> Contest:
     return Contest(name, "worst case over Δ", title, tuple((gap(K, one), n) for one in gaps))
 
 
-def _worst_clicks(n: int) -> Contest:
+def _worst_clicks(name: str, n: int, rounds: str) -> Contest:
     gaps = [scale * 0.5 * math.sqrt(2 / n) for scale in _SCALES]
-    title = f"clicks at 50%, K = 2, n = {_power(n)}, worst Δ"
+    title = f"clicks at 50%, K = 2, n = {rounds}, worst Δ"
     problems = [replace(bernoulli([0.5, 0.5 - one]), name=f"clicks:gap={one:g}") for one in gaps]
-    return Contest("worst-clicks", "worst case over Δ", title, tuple((one, n) for one in problems))
+    return Contest(name, "worst case over Δ", title, tuple((one, n) for one in problems))
 
 
 def _power(n: int) -> str:
@@ -86,6 +120,10 @@ _TWO, _MANY, _NEEDLE = "two arms", "many arms", "needle in a haystack"
 _UNIFORM, _UNBALANCED = "uniform arms", "unbalanced"
 _HALF, _RARE = "clicks at 50%", "clicks at 2%"
 _SHORT, _LONG = "short horizon", "long horizon"
+
+# the arms of the low-reward scenario of Garivier and Cappé (2011)
+_LADDER = [0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]
+_LADDER_TITLE = "10 arms, clicks at 10, 5, 2 and 1%"
 
 CONTESTS: dict[str, Contest] = {
     one.name: one
@@ -138,14 +176,16 @@ CONTESTS: dict[str, Contest] = {
             2_000,
         ),
         _one(
-            "ladder",
-            _RARE,
-            "10 arms, clicks at 10, 5, 2 and 1%, n = 10⁴",
-            # the arms of the low-reward scenario of Garivier and Cappé (2011)
-            bernoulli([0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]),
-            10_000,
+            "half-short",
+            _SHORT,
+            "5 arms, clicks at 50% and 30%, n = 500",
+            bernoulli([0.5] + [0.3] * 4),
+            500,
         ),
-        _worst_clicks(10_000),
+        _one("ladder", _RARE, f"{_LADDER_TITLE}, n = 10⁴", bernoulli(_LADDER), 10_000),
+        _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
+        _worst_clicks("worst-clicks", 10_000, "10⁴"),
+        _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )
 }
 

@@ -2,6 +2,9 @@
 
 The best of a problem is the policy with the lowest mean regret there. The lowest of many noisy
 numbers is a little too low, so ratios are a little too high, by less than the precision.
+
+A mean over contests has two errors: that of the runs, and that of the choice of contests, which
+more runs do not reduce.
 """
 
 from __future__ import annotations
@@ -9,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 from ..reports.estimates import Uncertain, geometric_mean
-from .measure import Cell, Key
+from .measure import RARE, Cell, Key
 from .problems import Contest
 
 
@@ -26,12 +30,15 @@ class Player:
         Whether it must know the horizon.
     seconds : float
         Processor time of a decision.
+    defaults : str
+        Where its parameters come from (`entrants.origin`).
     """
 
     name: str
     label: str
     needs_horizon: bool
     seconds: float = math.nan
+    defaults: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,13 +53,19 @@ class Row:
     worst : Uncertain
         Its largest ratio to the best, and where.
     mean : Uncertain
-        The geometric mean of its ratios.
+        The geometric mean of its ratios; the error is that of the runs.
+    spread : float
+        The jackknife's standard error of that mean, over contests: what the choice of contests is
+        worth. nan for a single one.
     deviation : float
         The geometric mean of its standard deviations, each in units of the best mean regret.
     disaster : Uncertain
-        The probability of a disaster where that is largest.
+        The probability of a disaster, and where, for the instance with the largest bound.
     disaster_bound : float
-        An upper bound for it, everywhere.
+        That bound: it holds for every instance of every contest.
+    disaster_floor : float
+        The largest probability of a disaster that is certain, two standard errors below an
+        estimate.
     few_runs : int
         How many of its cells have fewer runs than their precision asks for.
     """
@@ -62,15 +75,22 @@ class Row:
     contests: int
     worst: Uncertain
     mean: Uncertain
+    spread: float
     deviation: float
     disaster: Uncertain
     disaster_bound: float
+    disaster_floor: float
     few_runs: int
 
     @property
     def complete(self) -> bool:
         """Whether it played everywhere."""
         return self.played == self.contests
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is not known if disasters are rare."""
+        return self.disaster_floor <= RARE < self.disaster_bound
 
 
 class Standings:
@@ -92,10 +112,10 @@ class Standings:
         self.players = players
         self.contests = contests
         self._cells = {
-            (player.name, contest.name): cell
+            (player.name, contest.name): found
             for player in players
             for contest in contests
-            if (cell := _largest(player, contest, cells)) is not None
+            if (found := _instances(player, contest, cells))
         }
         self.best = {
             contest.name: min((one.mean for one in found), key=lambda mean: mean.value)
@@ -105,7 +125,12 @@ class Standings:
 
     def cell(self, player: Player, contest: Contest) -> Cell | None:
         """Return what a policy did in a contest, its worst instance; None if it did not play."""
-        return self._cells.get((player.name, contest.name))
+        found = self.cells(player, contest)
+        return max(found, key=lambda one: one.mean.value) if found else None
+
+    def cells(self, player: Player, contest: Contest) -> list[Cell]:
+        """Return what a policy did in all instances of a contest; none if it did not play."""
+        return self._cells.get((player.name, contest.name), [])
 
     def of(self, contest: Contest) -> list[tuple[Player, Cell]]:
         """Return who played in a contest, the lowest mean regret first."""
@@ -136,19 +161,23 @@ class Standings:
             for one, cell in zip(played, cells, strict=True)
         ]
         positive = [one for one in spreads if one > 0.0]
-        disastrous, where = max(
-            zip(cells, played, strict=True), key=lambda pair: pair[0].disaster.value
-        )
+        everything = [(cell, one) for one in played for cell in self.cells(player, one)]
+        worst, where = max(everything, key=lambda pair: pair[0].disaster_bound)
+        place = where.describe(worst.problem)
         return Row(
             player=player,
             played=len(played),
             contests=len(asked),
             worst=max(ratios, key=lambda one: one.value),
             mean=geometric_mean(ratios),
+            spread=jackknife(ratios),
             deviation=math.exp(sum(map(math.log, positive)) / max(1, len(positive))),
-            disaster=Uncertain(disastrous.disaster.value, disastrous.disaster.error, where.title),
-            disaster_bound=max(one.disaster_bound for one in cells),
-            few_runs=sum(not one.reached for one in cells),
+            disaster=Uncertain(worst.disaster.value, worst.disaster.error, place),
+            disaster_bound=worst.disaster_bound,
+            disaster_floor=max(
+                cell.disaster.value - 2.0 * cell.disaster.error for cell, _ in everything
+            ),
+            few_runs=sum(not cell.reached for cell, _ in everything),
         )
 
     def table(self, contests: Iterable[Contest]) -> list[Row]:
@@ -180,12 +209,27 @@ def by_mean(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (not row.complete, row.mean.value))
 
 
-def _largest(player: Player, contest: Contest, cells: Mapping[Key, Cell]) -> Cell | None:
-    """Return a policy's cell with the largest mean regret among the instances of a contest."""
+def jackknife(ratios: Sequence[Uncertain]) -> float:
+    """Return the standard error of a geometric mean, as the jackknife over its parts estimates it.
+
+    For a mean (here, of logarithms) that is the standard deviation divided by the root of the
+    number.
+
+    Examples
+    --------
+    >>> round(jackknife([Uncertain(1.0, 0.0), Uncertain(4.0, 0.4)]), 3)
+    1.386
+    """
+    logs = [math.log(one.value) for one in ratios]
+    if len(logs) < 2:
+        return math.nan
+    return math.exp(fmean(logs)) * stdev(logs) / math.sqrt(len(logs))
+
+
+def _instances(player: Player, contest: Contest, cells: Mapping[Key, Cell]) -> list[Cell]:
+    """Return a policy's cells in a contest; none if it did not play all instances."""
     found = [
         cells.get((player.name, problem.name, horizon)) for problem, horizon in contest.instances
     ]
     whole = [one for one in found if one is not None]
-    if len(whole) < len(found):
-        return None
-    return max(whole, key=lambda one: one.mean.value)
+    return whole if len(whole) == len(found) else []

@@ -32,6 +32,7 @@ ROW_COLUMNS = (
     "worst_problem",
     "mean_ratio",
     "mean_ratio_stderr",
+    "mean_ratio_jackknife",
     "deviation",
     "disaster",
     "disaster_stderr",
@@ -41,12 +42,12 @@ ROW_COLUMNS = (
 )
 
 
-PLAYER_COLUMNS = ("policy", "label", "needs_horizon", "seconds")
+PLAYER_COLUMNS = ("policy", "label", "needs_horizon", "defaults", "seconds")
 
 
 def player_row(player: Player) -> list[Any]:
     """Return a row of policies.csv."""
-    return [player.name, player.label, player.needs_horizon, player.seconds]
+    return [player.name, player.label, player.needs_horizon, player.defaults, player.seconds]
 
 
 def read_players(path: Path) -> list[Player]:
@@ -54,7 +55,11 @@ def read_players(path: Path) -> list[Player]:
     with open(path, encoding="utf-8", newline="") as file:
         return [
             Player(
-                row["policy"], row["label"], row["needs_horizon"] == "True", float(row["seconds"])
+                row["policy"],
+                row["label"],
+                row["needs_horizon"] == "True",
+                float(row["seconds"]),
+                row["defaults"],
             )
             for row in csv.DictReader(file)
         ]
@@ -102,6 +107,7 @@ def standing_rows(standings: Standings) -> Iterator[Sequence[Any]]:
                 row.worst.where,
                 row.mean.value,
                 row.mean.error,
+                row.spread,
                 row.deviation,
                 row.disaster.value,
                 row.disaster.error,

@@ -11,6 +11,7 @@ from ..policies import Policy
 from ..problems import Problem, bernoulli, gap
 from ..random import stream_key
 from ..specification import Specification
+from .entrants import origin
 from .standings import Player
 
 _ROUNDS = 2000
@@ -30,7 +31,11 @@ def examine(policy: Policy, clicks: bool) -> Player:
     """
     problem = bernoulli([0.5] + [0.4] * 9) if clicks else gap(10, 0.3)
     return Player(
-        policy.name, policy.label, needs_horizon(policy, problem), decision_time(policy, problem)
+        policy.name,
+        policy.label,
+        needs_horizon(policy, problem),
+        decision_time(policy, problem),
+        origin(policy),
     )
 
 

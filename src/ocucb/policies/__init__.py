@@ -35,8 +35,11 @@ from .gittins_approx import GittinsApprox
 from .greedy import Greedy
 from .imed import IMED
 from .improved_ucb import ImprovedUCB
+from .kl_adaucb import KLAdaUCB
 from .kl_maillard import KLMaillard
+from .kl_moss import KLMOSS
 from .kl_ucb import KLUCB
+from .kl_ucb_h_plus import KLUCBHPlus
 from .kl_ucb_plus import KLUCBPlus
 from .kl_ucb_plus_plus import KLUCBPlusPlus
 from .kl_ucb_switch import KLUCBSwitch
@@ -60,6 +63,7 @@ __all__ = [
     "AOCUCB",
     "FAMILIES",
     "IMED",
+    "KLMOSS",
     "KLUCB",
     "MOSS",
     "MOTS",
@@ -76,7 +80,9 @@ __all__ = [
     "GittinsApprox",
     "Greedy",
     "ImprovedUCB",
+    "KLAdaUCB",
     "KLMaillard",
+    "KLUCBHPlus",
     "KLUCBPlus",
     "KLUCBPlusPlus",
     "KLUCBSwitch",
@@ -121,8 +127,11 @@ for _family in (
     EpsilonGreedy,
     KLUCB,
     KLUCBPlus,
+    KLUCBHPlus,
     KLUCBPlusPlus,
     KLUCBSwitch,
+    KLMOSS,
+    KLAdaUCB,
     IMED,
     BayesUCB,
     Maillard,

@@ -21,8 +21,7 @@ def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     families with an additional log log term (Kaufmann, 2018).
 
     Checked against two independent programs, which have the same budget. What is proved comes from
-    the abstracts of Honda (2019) and Kaufmann (2018). With a known horizon n and log(n / T) it is
-    called KL-UCB-H+.
+    the abstracts of Honda (2019) and Kaufmann (2018). KL-UCB-H+ has a known horizon in place of t.
 
     Examples
     --------
