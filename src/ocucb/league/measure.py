@@ -35,7 +35,6 @@ PRECISION = 0.05  # default: two standard errors, as a share of the mean
 RARE = 0.01  # a disaster that is known to be rarer than this is no concern
 KNOWN = 0.25  # standard error of the probability of a disaster, as a share of it
 SEEN = 10.0  # effective number of disasters from which that standard error is believed
-_UNSEEN = 3.0  # expected number of what 5% of simulations do not see
 BUDGET = 0.3  # nominal seconds for a cell
 # Times the nominal cost that some formulas take, with Gaussian rewards and with clicks, roughly.
 _SLOWER = {"bayes-ucb": (8.0, 8.0), "kl-ucb": (1.0, 10.0), "kl-ucb-plus": (1.0, 6.0)}
@@ -70,8 +69,7 @@ class Cell:
     disaster : Uncertain
         The probability of a disaster (`problems.disaster_level`).
     disaster_bound : float
-        An upper bound for it: two standard errors more, and what may be there unseen. 0 where no
-        run can be a disaster.
+        An upper bound for it: two standard errors more. 0 where no run can be a disaster.
     disasters : float
         The effective number of disasters that were seen.
     reached : bool
@@ -163,7 +161,8 @@ class Task:
         """Return the task with more runs if what was found is not precise enough, else None."""
         if found.reached:
             return None
-        factors = [min(_GROWTH, _RESERVE * one) for one in _lacking(found, self.precision)]
+        lacking = _lacking(found, self.precision, self.specification().unseen(self.runs))
+        factors = [min(_GROWTH, _RESERVE * one) for one in lacking]
         pairs = zip(factors, (self.most, self.limit), strict=True)
         wanted = max(min(self.runs * factor, most) for factor, most in pairs)
         if wanted <= self.runs:
@@ -171,17 +170,19 @@ class Task:
         return replace(self, runs=whole_blocks(self.specification(), self.runs, wanted))
 
 
-def _lacking(cell: Cell, precision: float) -> tuple[float, float]:
-    """Return how many times the runs it takes for the mean, and for disasters; at most 1: none."""
+def _lacking(cell: Cell, precision: float, unseen: float) -> tuple[float, float]:
+    """Return how many times the runs it takes for the mean, and for disasters; at most 1: none.
+
+    `unseen` is the error of the mean owing to failures that were not seen. It falls like 1/runs,
+    and so does a part of that of disasters: then this is the least that it takes.
+    """
     goal = precision * cell.mean.value
-    mean = (2.0 * cell.mean.error / goal) ** 2 if goal > 0.0 else 0.0
-    value, error, bound = cell.disaster.value, cell.disaster.error, cell.disaster_bound
-    if bound <= RARE:
+    mean = max((2.0 * cell.mean.error / goal) ** 2, 2.0 * unseen / goal) if goal > 0.0 else 0.0
+    value, error = cell.disaster.value, cell.disaster.error
+    if cell.disaster_bound <= RARE:
         return mean, 0.0
     if value < RARE:
-        # with k times the runs, two standard errors and what is unseen would take up what is left
-        left, unseen = RARE - value, bound - value - 2.0 * error
-        return mean, (unseen / (math.sqrt(error**2 + unseen * left) - error)) ** 2
+        return mean, 2.0 * error / (RARE - value)
     unknown = (error / (KNOWN * value)) ** 2
     doubtful = (2.0 * error / (value - RARE)) ** 2 if value > RARE else math.inf
     return mean, max(unknown, doubtful, SEEN / max(cell.disasters, 1.0))
@@ -257,23 +258,15 @@ def read_cell(task: Task, job: Job) -> Cell:
         failure=Uncertain(*result.failure),
         median=median,
         disaster=tail,
-        disaster_bound=_bound(tail, task.mixture, result.runs) if possible else 0.0,
+        disaster_bound=min(1.0, tail.value + 2.0 * tail.error),
         disasters=_effective_disasters(result, level) if possible else 0.0,
         reached=False,
         seconds=result.seconds,
     )
     if math.isnan(task.precision):
         return replace(cell, reached=True)
-    return replace(cell, reached=max(_lacking(cell, task.precision)) <= 1.0)
-
-
-def _bound(tail: Uncertain, mixture: Mixture, runs: int) -> float:
-    """Return an upper bound for a probability: two standard errors more, and what is unseen.
-
-    Mixtures make the best arm fail. What else there may be shows only in runs that are plain.
-    """
-    unseen = _UNSEEN / (float(mixture.shares[0]) * runs)
-    return min(1.0, tail.value + 2.0 * tail.error + unseen)
+    unseen = job.specification.unseen(result.runs)
+    return replace(cell, reached=max(_lacking(cell, task.precision, unseen)) <= 1.0)
 
 
 def _effective_disasters(result: PolicyResult, x: float) -> float:
