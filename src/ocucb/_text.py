@@ -44,7 +44,7 @@ def shown(value: Any) -> str:
     >>> shown("half"), shown(0.5), shown(10**400)
     ("'half'", '0.5', 'a whole number of about 401 digits')
     """
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+    if isinstance(value, np.generic):
         value = value.item()  # a number of numpy's
     return textwrap.shorten(_SHORT.repr(value), 100, placeholder=" ...")
 
