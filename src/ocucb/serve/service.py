@@ -1,4 +1,6 @@
-"""The rules of the service: ids, safe repeats, expiry, one writer per bandit. No HTTP here.
+"""The rules of the service: ids, safe repeats, expiry, one writer per bandit.
+
+A refusal has the HTTP status of its answer; otherwise nothing here knows of HTTP.
 
 Requests that wait for the same bandit share a transaction (group commit): lock the bandit's row,
 reload it if another process has moved it, close decisions that expired, carry out the requests one
