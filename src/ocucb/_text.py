@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,18 @@ def to_number(text: str, what: str) -> float:
         return float(top) / float(bottom) if slash else float(text)
     except (OverflowError, ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
+
+
+def listed(texts: Iterable[str], last: str = "and") -> str:
+    """Join texts as in a sentence.
+
+    Examples
+    --------
+    >>> listed(["UCB", "MOSS", "OCUCB"]), listed(["UCB", "MOSS"], "or"), listed(["UCB"])
+    ('UCB, MOSS and OCUCB', 'UCB or MOSS', 'UCB')
+    """
+    *first, final = [*texts] or [""]
+    return f"{', '.join(first)} {last} {final}" if first else final
 
 
 def power_of_ten(exponent: int) -> str:

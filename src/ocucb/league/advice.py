@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from .._text import listed
 from ..reports.estimates import margin
 from .measure import RARE
 from .problems import DISASTER, FEW_ARMS, SHORT, Contest
@@ -80,17 +81,6 @@ class Advice:
             f"{label} without {listed([name for name, it in self.without if it == label], 'or')}"
             for label in labels
         )
-
-
-def listed(texts: Sequence[str], last: str = "and") -> str:
-    """Join texts as in a sentence.
-
-    Examples
-    --------
-    >>> listed(["UCB", "MOSS", "OCUCB"])
-    'UCB, MOSS and OCUCB'
-    """
-    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def complete_rows(

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+from ..._text import listed
 from ...reports.estimates import Uncertain
 from ..claims import (
     ALPHAS,
@@ -21,7 +22,6 @@ from ..claims import (
     Evidence,
     Series,
     exactly,
-    listed,
     mean_of,
     moved,
     span,
