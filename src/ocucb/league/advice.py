@@ -5,8 +5,8 @@ lowest. Policies that are not significantly worse are named beside it. Since the
 chosen because it looks best, a difference counts only if it exceeds the largest one that chance
 produces between any two of so many policies, at the level of two standard errors.
 
-All this is about the problems that were played. What the choice of problems matters is shown by
-leaving out one at a time: who is named then?
+All this is about the problems that were played. How much depends on their choice shows when they
+are left out one at a time: who is named then?
 """
 
 from __future__ import annotations
