@@ -18,8 +18,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from ocucb._text import listed
 from ocucb.paper import PRECISION, panels
-from ocucb.paper.claims import DECIDED, DEPENDS, OUTDATED, Finding, listed
+from ocucb.paper.claims import DECIDED, DEPENDS, OUTDATED, Finding
 from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
 from ocucb.paper.sentences import CLAIMS, judge

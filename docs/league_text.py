@@ -17,8 +17,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from ocucb._text import listed
 from ocucb.league import CONTESTS
-from ocucb.league.advice import advise, listed
+from ocucb.league.advice import advise
 from ocucb.league.measure import PRECISION, Skipped
 from ocucb.league.page import Report
 from ocucb.league.questions import QUESTIONS, Cells

@@ -189,7 +189,7 @@ def test_the_largest_seed_is_kept(tmp_path):
 
 
 def test_names_of_arms_can_be_written():
-    with pytest.raises(TypeError, match=r"an arm's name must be .*, got a whole number of about"):
+    with pytest.raises(ValueError, match=r"an arm's name must have at most 4300 digits, got a"):
         bandit(arms=[1, 10**5000])
     with pytest.raises(ValueError, match=r"^unknown arm a whole number of about 5001 digits; this"):
         bandit().tell(10**5000, 0.5)

@@ -376,10 +376,10 @@ def _log(store, name):
 
 
 class Statements:
-    """What is sent to the database: statements, and how many transactions may write."""
+    """The statements that are sent to the database."""
 
     def __init__(self, store: Storage) -> None:
-        self.sent, self._store = [], store
+        self.sent = []
         # on PostgreSQL both are one engine
         for engine in {store.reader, store.writer} if store.is_sqlite else {store.writer}:
             sa.event.listen(engine, "before_cursor_execute", self._note)

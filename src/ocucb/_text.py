@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def is_truth(value: object) -> bool:
 
 
 def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> float:
-    """Convert a number to a float, or raise an error; it must lie in a `place`, in words.
+    """Convert a number to a float, or raise an error; `place` says where it must lie, in words.
 
     Examples
     --------
@@ -70,6 +70,25 @@ def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> 
         raise ValueError(f"{what} must lie {place}, got {shown(value)}.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{what} must be a number, got {shown(value)}.") from None
+
+
+def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
+    """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
+
+    Examples
+    --------
+    >>> to_floats([0, 1], "means")
+    array([0., 1.])
+    """
+    listed = values if isinstance(values, list | tuple) else ()
+    try:
+        if isinstance(values, str | bytes) or any(map(is_truth, (values, *listed))):
+            raise TypeError
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{what} must lie {place}, got {shown(values)}.") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be numbers, got {shown(values)}.") from None
 
 
 def split_specification(text: str) -> tuple[str, dict[str, float]]:
@@ -92,32 +111,25 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
     return name.strip(), numbers
 
 
-def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
-    """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
-
-    Examples
-    --------
-    >>> to_floats([0, 1], "means")
-    array([0., 1.])
-    """
-    listed = values if isinstance(values, list | tuple) else ()
-    try:
-        if isinstance(values, str | bytes) or any(map(is_truth, (values, *listed))):
-            raise TypeError
-        return np.array(values, dtype=np.float64)
-    except OverflowError:
-        raise ValueError(f"{what} must lie {place}, got {shown(values)}.") from None
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} must be numbers, got {shown(values)}.") from None
-
-
 def to_number(text: str, what: str) -> float:
     """Parse a number; fractions such as ``1/3`` are allowed."""
     try:
         top, slash, bottom = text.partition("/")
         return float(top) / float(bottom) if slash else float(text)
-    except (OverflowError, ValueError, ZeroDivisionError):
+    except (ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
+
+
+def listed(texts: Iterable[str], last: str = "and") -> str:
+    """Join texts as in a sentence.
+
+    Examples
+    --------
+    >>> listed(["UCB", "MOSS", "OCUCB"]), listed(["UCB", "MOSS"], "or"), listed(["UCB"])
+    ('UCB, MOSS and OCUCB', 'UCB or MOSS', 'UCB')
+    """
+    *first, final = [*texts] or [""]
+    return f"{', '.join(first)} {last} {final}" if first else final
 
 
 def power_of_ten(exponent: int) -> str:

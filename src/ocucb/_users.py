@@ -391,6 +391,7 @@ def _fix_types(helper: CPUDispatcher | DUFunc, signatures: list[Any]) -> None:
     """Restrict a helper likewise, unless it takes arrays: ours are read-only."""
     numbers = (numba.types.Number, numba.types.Boolean)
     if signatures and all(isinstance(one, numbers) for each in signatures for one in each.args):
+        add = helper.add if isinstance(helper, DUFunc) else helper.compile
         for one in signatures:
-            helper.add(one) if isinstance(helper, DUFunc) else helper.compile(one)
+            add(one)
         helper.disable_compile()

@@ -247,7 +247,7 @@ class Moments:
         return Estimate(float(self.powers[0]), self._error(float(self.power_products[0, 0])))
 
     def failure(self, least: float) -> Estimate:
-        """Return the probability of a failure, whose regret is `least` or more; if 0, none can."""
+        """Return the probability of a failure, which costs `least` or more; if 0, no run fails."""
         if not least > 0.0:
             return Estimate(0.0, 0.0)
         (*_, share), products, used = self._powers()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import textwrap
 import threading
 import time
 from dataclasses import dataclass, fields, replace
@@ -21,6 +20,7 @@ import numpy as np
 
 from ._compile import translate_numba_errors
 from ._memo import cached_property
+from ._text import shown
 from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
@@ -141,7 +141,7 @@ class Specification:
         """Something that is referred to whose versions cannot be told apart, or None."""
         for code in (self.policy.family.code, self.problem.rewards.code):
             if code.unknown is not None:
-                return textwrap.shorten(repr(code.unknown), 80)
+                return shown(code.unknown)
         return None
 
     def check_identity(self, who: str = "a store") -> None:

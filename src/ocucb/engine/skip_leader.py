@@ -113,7 +113,7 @@ def lead_alone_binary(
     facts = skip_binary.Facts(float(game.horizon), game.sigma, inf)
     lead = skip_binary.Lead(t, pulls, total, total / pulls)
     mean, scale = game.drawn[leader], game.scales[leader]
-    arm_count = leader_arm_count(game.gaps, leader, pulls)
+    arm_count = leader_arm_count(game.gaps, leader, pulls)  # of no interest here, either
     t, pulls, total, _ = play_leader(
         values, facts, arm_count, mean, scale, level, lead, last, rewards
     )

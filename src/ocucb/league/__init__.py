@@ -1,4 +1,4 @@
-"""The league: every policy on two dozen problems, and the paper's open questions with data.
+"""The league: every policy on many problems, and the paper's open questions with data.
 
 `problems` and `entrants` say what is played and who plays, `measure` plays it, `standings` and
 `advice` draw conclusions, `questions` are the paper's; `drawing` and `page` present everything, and

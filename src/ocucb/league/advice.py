@@ -5,8 +5,8 @@ lowest. Policies that are not significantly worse are named beside it. Since the
 chosen because it looks best, a difference counts only if it exceeds the largest one that chance
 produces between any two of so many policies, at the level of two standard errors.
 
-All this is about the problems that were played. What the choice of problems matters is shown by
-leaving out one at a time: who is named then?
+All this is about the problems that were played. How much depends on their choice shows when they
+are left out one at a time: who is named then?
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from .._text import listed
 from ..reports.estimates import margin
 from .measure import RARE
 from .problems import DISASTER, FEW_ARMS, SHORT, Contest
@@ -80,17 +81,6 @@ class Advice:
             f"{label} without {listed([name for name, it in self.without if it == label], 'or')}"
             for label in labels
         )
-
-
-def listed(texts: Sequence[str], last: str = "and") -> str:
-    """Join texts as in a sentence.
-
-    Examples
-    --------
-    >>> listed(["UCB", "MOSS", "OCUCB"])
-    'UCB, MOSS and OCUCB'
-    """
-    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def complete_rows(

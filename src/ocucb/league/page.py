@@ -237,9 +237,9 @@ def _settings(report: Report) -> str:
         option = f" --precision {report.precision:g}"
     return f"""{facts_table(facts)}
 <p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
-and until the probability of a disaster is known to be below {_percent(RARE)}, or to be above and
-within {KNOWN:.0%} of its value, with at least {SEEN:.0f} effective disasters seen. What was not
-seen in N plain runs is bounded by 3/N. A cell may take {BUDGET:g} nominal seconds, and
+and until the probability of a disaster is known to be below {_percent(RARE)}, or known to be
+above and to within {KNOWN:.0%} of its value, with at least {SEEN:.0f} effective disasters seen.
+What was not seen in N plain runs is bounded by 3/N. A cell may take {BUDGET:g} nominal seconds, and
 {PATIENCE:g} for disasters: slow policies get fewer runs, as the tables show. Tilted runs are drawn
 from a broad mixture in which the best arm's first rewards often have a lower mean, and are
 weighted accordingly, so that rare failures are seen; means are corrected for the arms' luck. Worst

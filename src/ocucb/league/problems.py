@@ -69,10 +69,10 @@ def disaster_level(problem: Problem, horizon: int) -> float:
     """Return the regret above which a run is a disaster; inf where no run can lose as much.
 
     The unit is σ sqrt(K n), with σ the largest standard deviation of an arm's rewards: regret of
-    this order cannot be avoided on the hardest problem of this size, and good policies exceed it by
-    a small factor on none. Theorems about the tail of regret have the same unit. It is the
-    same for all policies, so neither a good nor a bad median matters; and where arms are so close
-    that even the worst one in every round loses less, nothing is at stake.
+    this order cannot be avoided on the hardest problem of this size, and on no problem do good
+    policies exceed it by more than a small factor. Theorems about the tail of regret use the same
+    unit. It is the same for all policies, so it does not matter how good their medians are; and
+    where arms are so close that even the worst one in every round loses less, nothing is at stake.
 
     Examples
     --------

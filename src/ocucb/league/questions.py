@@ -11,11 +11,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .._text import power_of_ten
+from .._text import listed, power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
 from ..problems import Problem, gap
 from ..reports.estimates import Uncertain, geometric_mean
-from .advice import listed
 from .measure import Cell, Key
 from .problems import CONTESTS, Contest
 

@@ -55,8 +55,8 @@ class Row:
     mean : Uncertain
         The geometric mean of its ratios; the error is that of the runs.
     spread : float
-        The jackknife's standard error of that mean, over contests: what the choice of contests is
-        worth. nan for a single one.
+        The jackknife's standard error of that mean, over contests: how much depends on their
+        choice. nan for a single one.
     deviation : float
         The geometric mean of its standard deviations, each in units of the best mean regret.
     disaster : Uncertain

@@ -12,7 +12,7 @@ from .._text import MOST_DIGITS, is_truth, shown
 
 Arm = str | int
 NAMES = (str, int, np.integer)  # types of a single arm
-_LARGEST = 10**MOST_DIGITS  # a name can be written
+_LARGEST = 10**MOST_DIGITS  # from here on, a name cannot be written
 _TRUTHS = (bool, np.bool_)  # equal to 0 and 1, but no names
 
 
@@ -70,10 +70,14 @@ def to_names(arms: Any) -> list[Arm]:
     for i, name in enumerate(names):
         if isinstance(name, str):
             names[i] = str.__str__(name)  # the value of an enumeration's member
-        elif isinstance(name, int | np.integer) and not is_truth(name) and abs(name) < _LARGEST:
-            names[i] = int(name)
-        else:
+        elif not isinstance(name, int | np.integer) or is_truth(name):
             raise TypeError(f"an arm's name must be a string or a whole number, got {shown(name)}.")
+        elif abs(name) >= _LARGEST:
+            raise ValueError(
+                f"an arm's name must have at most {MOST_DIGITS} digits, got {shown(name)}."
+            )
+        else:
+            names[i] = int(name)
     if len(set(names)) < len(names):
         seen: set[Arm] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

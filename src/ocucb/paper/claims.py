@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .._text import listed
 from ..reports.estimates import Uncertain
 from .measure import Point
 from .panels import Panel, panels
@@ -372,18 +373,6 @@ class Curves:
     def drawn_factor(self, panel: str, line: str, label: str = "") -> Series:
         """Return a line's regret over that of the best rival, for a small picture."""
         return Series(label or panel, self.middles(panel), self.factors(panel, line))
-
-
-def listed(words: Iterable[str]) -> str:
-    """Return some words as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"]), listed(["a"])
-    ('a, b and c', 'a')
-    """
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def exactly(

@@ -51,17 +51,16 @@ class Uncertain:
 
 
 def geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:
-    """Return the geometric mean of independent positive estimates.
+    """Return the geometric mean of independent estimates; unknown unless all are positive.
 
     Examples
     --------
     >>> geometric_mean([Uncertain(1.0, 0.0), Uncertain(4.0, 0.4)])
     Uncertain(value=2.0, error=0.1, where='')
     """
-    count = len(estimates)
-    mean = math.exp(sum(math.log(one.value) for one in estimates) / count)
-    spread = math.hypot(*(one.error / one.value for one in estimates)) / count
-    return Uncertain(mean, mean * spread)
+    logs = [one.log() for one in estimates]
+    mean = math.exp(sum(one.value for one in logs) / len(logs))
+    return Uncertain(mean, mean * (math.hypot(*(one.error for one in logs)) / len(logs)))
 
 
 def margin(count: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..._text import listed
 from ...reports.estimates import Uncertain
 from ...theory import moss_bound
 from ..claims import (
@@ -21,7 +22,6 @@ from ..claims import (
     Evidence,
     Series,
     exactly,
-    listed,
     mean_of,
     up_to,
     value_of,

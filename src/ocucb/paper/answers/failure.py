@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..._text import power_of_ten
+from ..._text import listed, power_of_ten
 from ...reports.estimates import Uncertain
 from ...theory import ocucb_shape
 from ..claims import (
@@ -14,7 +14,6 @@ from ..claims import (
     Evidence,
     Series,
     exactly,
-    listed,
     place,
     up_to,
     value_of,

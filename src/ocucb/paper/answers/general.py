@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ...reports.estimates import Uncertain
+from ..._text import listed
+from ...reports.estimates import Uncertain, geometric_mean
 from ..claims import (
     ALPHAS,
     COMPARISON,
@@ -21,7 +22,6 @@ from ..claims import (
     Evidence,
     Series,
     exactly,
-    listed,
     mean_of,
     moved,
     span,
@@ -50,18 +50,18 @@ def superb(curves: Curves) -> Answer:
         by_point = {panel: _over_best(curves, panel, gittins, points=True) for panel in EVERY}
         every_stretch = [one for some in by_stretch.values() for one in some]
         every_point = [one for some in by_point.values() for one in some]
-        panels = [_geometric_mean(some) for some in by_stretch.values()]
+        panels = [geometric_mean(some) for some in by_stretch.values()]
         for name, some in (
             ("stretches", every_stretch),
             ("panels", panels),
             ("grid points", every_point),
         ):
             share = sum(one.value < 1.0 for one in some) / len(some)
-            found.append(_geometric_mean(some))
+            found.append(geometric_mean(some))
             shares.append(share)
             rows.append((f"{name}, {which}", str(found[-1]), f"{share:.0%} of the {name}"))
     alone = _over_best(curves, "exp2", False)
-    ten = _geometric_mean(alone)
+    ten = geometric_mean(alone)
     share = sum(one.value < 1.0 for one in alone) / len(alone)
     rows.append(("stretches of exp2 alone", str(ten), f"{share:.0%} of the stretches"))
     low, high = min(found, key=value_of), max(found, key=value_of)
@@ -101,13 +101,6 @@ def _over_best(curves: Curves, panel: str, gittins: bool, points: bool = False) 
     return [a / b for a, b in zip(measured("OCUCB"), best, strict=True)]
 
 
-def _geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:
-    """Return a geometric mean; unknown if one of the estimates is."""
-    logs = [one.log() for one in estimates]
-    mean = math.exp(sum(map(value_of, logs)) / len(logs))
-    return Uncertain(mean, mean * math.hypot(*(one.error for one in logs)) / len(logs))
-
-
 def hopeless(curves: Curves) -> Answer:
     """Compare improved UCB with UCB and with random play."""
     ucb, improved, uniform = curves.lines("improved")
@@ -141,7 +134,7 @@ def conservative_rivals(curves: Curves) -> Answer:
             Uncertain(a.deviation, a.deviation_error) / Uncertain(b.deviation, b.deviation_error)
             for a, b in pairs
         ]
-    regret, spread = _geometric_mean(means), _geometric_mean(spreads)
+    regret, spread = geometric_mean(means), geometric_mean(spreads)
     last, moss = max(curves.xs("exp10")), curves.moss_line
     end, ours = (curves.line("exp10", line)[-1] for line in (moss, "OCUCB"))
     more = mean_of([end]) / mean_of([ours])
@@ -400,8 +393,8 @@ def restarting(curves: Curves) -> Answer:
         for way, found in (("doubled", doubled), ("squared", squared)):
             # from 960 rounds on
             pairs = [(found[i], best[i], known[i]) for i, m in enumerate(xs) if m >= 4]
-            cost = _geometric_mean([a / b for a, b, _ in pairs])
-            price = _geometric_mean([a / c for a, _, c in pairs])
+            cost = geometric_mean([a / b for a, b, _ in pairs])
+            price = geometric_mean([a / c for a, _, c in pairs])
             statistic = f"K = {K}, epochs {way}: OCUCB over the better of UCB and Thompson sampling"
             part = f"epochs that are {way} at K = {K}"
             criteria.append(exactly(statistic, cost, 1.0, False, part))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from ..._text import listed
 from ...reports.estimates import Uncertain
 from ..claims import (
     ALPHAS,
@@ -15,7 +16,6 @@ from ..claims import (
     Evidence,
     Series,
     exactly,
-    listed,
     moved,
     up_to,
     value_of,
