@@ -65,14 +65,16 @@ def test_a_policy_does_not_depend_on_the_others_it_is_simulated_with():
 
 
 def test_more_runs_contain_the_fewer():
-    few = ocucb.simulate("ucb", ocucb.gap(), 50, 100, rng=1)
-    many = ocucb.simulate("ucb", ocucb.gap(), 50, 300, rng=1)
-    assert (many[0].sample[:100] == few[0].sample).all()
+    for least in (100, 200):  # plain, and tilted
+        few = ocucb.simulate("ucb", ocucb.gap(), 50, least, rng=1)
+        many = ocucb.simulate("ucb", ocucb.gap(), 50, 2 * least - 1, rng=1)
+        assert few[0].sampling == many[0].sampling
+        assert (many[0].sample[:least] == few[0].sample).all()
 
 
 def test_statistics_are_those_of_the_runs(monkeypatch):
     monkeypatch.setattr(specification, "block_runs", lambda *args: 64)
-    result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2)[0]
+    result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2, sampling="plain")[0]
     assert result.sample.size == 500
     assert result.mean_regret == pytest.approx(result.sample.mean(), rel=1e-12)
     assert result.stderr[-1] == pytest.approx(result.sample.std(ddof=1) / np.sqrt(500), rel=1e-12)

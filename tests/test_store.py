@@ -109,6 +109,9 @@ def test_contents_are_results(tmp_path):
     assert (tmp_path / "direct.json").read_bytes() == (tmp_path / "stored.json").read_bytes()
     assert one.table() == result.table()
     assert " 300 " in repr(bare)
+    assert (bare[0].deviation, bare[0].failure) == (one[0].deviation, one[0].failure)
+    for a, b in zip(bare[0].tail_curve()[1:], one[0].tail_curve()[1:], strict=True):
+        assert (a >= b).all(), "errors of tails without single runs are upper bounds"
 
 
 def test_identity_covers_what_changes_the_numbers(monkeypatch):

@@ -451,7 +451,7 @@ def results(
     with Store(path, read_only=True) as store:
         found = [
             one
-            for one in store.contents(samples=as_json)
+            for one in store.contents(samples=as_json or plot_tail is not None)
             if (policy or "") in one.result.policy
             and (problem or "") in one.problem
             and number in (None, one.seed)

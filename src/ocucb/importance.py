@@ -54,7 +54,8 @@ _PARTS = 1024.0  # shares are multiples of 1 / _PARTS, and at least that
 _LARGE = 300.0  # cap on the logarithm of a likelihood ratio: its square must not overflow
 _RARE = 1e-30  # relative variance of the regret that is none
 PILOT_RUNS = 256
-FEWEST_RUNS = 200  # from which on weighted error bars cover
+FEWEST_TILTED = 200  # runs from which on weighted error bars cover
+MOST_WEIGHT = 1.0 / 0.3  # of a run
 MARKS = 3  # the row of `Mixture.table` that has the marks
 WORTHWHILE = 1.1  # gain from which runs are tilted
 

@@ -32,7 +32,7 @@ from ._files import replacing
 from ._text import shown, table, to_float, to_floats
 from ._types import Counts, Floats
 from .engine import Outcome
-from .importance import FEWEST_RUNS
+from .importance import FEWEST_TILTED, MOST_WEIGHT
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -255,8 +255,10 @@ class Moments:
         error = self._error(float(products[-1, -1]), used)
         weighted = float(self.powers[-1])
         squares = float(self.power_products[-1, -1]) / self.runs + weighted**2
-        one_more = _one_more(self.sample, self.weights, weighted, squares, least)
-        return Estimate(value, math.hypot(error, float(one_more) / self.runs))
+        one_more = UNSEEN
+        if not _plain(self.weights):
+            one_more = float(_one_more(self.sample, self.weights, weighted, squares, least))
+        return Estimate(value, math.hypot(error, one_more / self.runs))
 
     def deviation(self, worst: float) -> Estimate:
         """Return the standard deviation of the final regret, which is `worst` at most.
@@ -360,24 +362,23 @@ def _farthest(sample: Floats, weights: Floats) -> float:
 
 
 def _one_more(sample: Floats, weights: Floats, values: Any, squares: Any, x: Any) -> Any:
-    """Return what one more run with a regret above x might weigh, times how many may be missing.
+    """Return what one more tilted run with a regret above x may weigh, times how many are missing.
 
     Such runs have the mean weight `values` and mean squared weight `squares`, which say how much
-    one weighs that is like those that were seen. A plain run has the weight 1, seen or not. The
-    mixtures of tilted runs make the best arm fail, so what else leads to regrets above x shows only
-    in runs that might as well be plain, and these have the largest weight. Their mean has a
-    standard error that is believed: those that were not seen do not add more to their second moment
-    than a few of the largest regret that was. So by Markov's inequality, regrets above x are rarer
-    than these by the square of the ratio. That says nothing where no run shows that x is reached.
+    one weighs that is like those that were seen. Mixtures make the best arm fail, so what else
+    leads to regrets above x shows only in runs that might as well be plain, and these have the
+    largest weight. Their mean has a standard error that is believed: those that were not seen do
+    not add more to their second moment than a few of the largest regret that was. So by Markov's
+    inequality, regrets above x are rarer than these by the square of the ratio. That says nothing
+    where no run shows that x is reached, or where single runs were not kept.
     """
-    if _plain(weights):
-        return np.full(np.shape(x), UNSEEN)
     values, squares, x = (np.asarray(part, dtype=np.float64) for part in (values, squares, x))
     typical = np.divide(squares, values, out=np.zeros(values.shape), where=values > 0.0)
     with np.errstate(divide="ignore"):
-        ratio = _farthest(sample, weights) / x
+        ratio = (_farthest(sample, weights) if sample.size else math.inf) / x
     rarer = np.where(values > 0.0, np.minimum(1.0, ratio**2), 1.0)
-    return np.maximum(_SKEWED * typical, UNSEEN * float(weights.max()) * rarer)
+    largest = float(weights.max()) if weights.size else MOST_WEIGHT
+    return np.maximum(_SKEWED * typical, UNSEEN * largest * rarer)
 
 
 def _unit(centre: float) -> float:
@@ -578,7 +579,10 @@ class PolicyResult:
         left = seconds - values**2 - slope * products
         errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1 - used))
         edges = bin_edges(self.worst)
-        one_more = _one_more(self.sample, self.weights, values, seconds, edges)
+        if self.sampling == "plain":
+            one_more = np.full(edges.size, UNSEEN)
+        else:
+            one_more = _one_more(self.sample, self.weights, values, seconds, edges)
         errors = np.hypot(errors, one_more / self.runs)
         errors[0] = 0.0  # nothing exceeds the worst regret
         values = np.clip(values - slope * (sums[-1] - 1.0), 0.0, 1.0)
@@ -765,9 +769,9 @@ class SimulationResult:
                     f"{one.label}: {one.sampling} sampling, worth "
                     f"{_worth(one.effective_runs)} plain runs; mean weight {weight}"
                 )
-        if any(one.sampling == "plain" and one.runs < FEWEST_RUNS for one in self):
+        if any(one.sampling == "plain" and one.runs < FEWEST_TILTED for one in self):
             lines.append(
-                f"With fewer than {FEWEST_RUNS} plain runs, error bars can miss rare failures."
+                f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
             )
         return "\n".join(lines)
 

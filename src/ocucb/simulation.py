@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import importance
 from ._compile import cores
 from ._text import shown, to_count, to_float
 from ._types import Counts
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
+from .importance import FEWEST_TILTED
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .problems import Problem
@@ -196,7 +196,7 @@ def simulate(
                 keeper = open_now.enter_context(Store(keeper))
             meter = open_now.enter_context(Meter(progress))
             with Interrupts() as interrupts:
-                if sampling == "tilted" or (sampling == "auto" and runs >= importance.FEWEST_RUNS):
+                if sampling == "tilted" or (sampling == "auto" and runs >= FEWEST_TILTED):
                     for job in jobs:
                         job.specification = tilt(
                             job.specification,

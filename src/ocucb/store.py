@@ -448,7 +448,8 @@ class Store:
         Parameters
         ----------
         samples : bool, optional
-            Keep the regrets of single runs, for quantiles: half a megabyte per simulation.
+            Keep the regrets of single runs, for quantiles and the errors of tails: a megabyte per
+            simulation.
 
         Returns
         -------
@@ -492,9 +493,6 @@ class Store:
             if moments is None:
                 damaged = True
                 continue
-            if not samples:
-                empty = {name: getattr(moments, name)[:0] for name in ("sample", "weights", "luck")}
-                moments = replace(moments, **empty)
             chain.append(moments)
             due, spent, newest = due + runs, spent + seconds, max(newest, finished)
         if damaged:
@@ -506,6 +504,9 @@ class Store:
         if not chain:
             return None
         result = result_of(played, reduce(Moments.merged, chain), spent)
+        if not samples:
+            few = {name: getattr(result[0], name)[:0] for name in ("sample", "weights")}
+            result = replace(result, policies=[replace(result[0], **few)])
         return Stored(**vars(result), finished=newest)
 
 
