@@ -96,10 +96,10 @@ def summary(findings: list[Finding]) -> str:
         if verdict == DEPENDS:
             verb = "depends" if count == 1 else "depend"
             words = verdict.replace("depends", verb)
+        elif verdict == OUTDATED:
+            words = "was true in 2015 but is no longer" if count == 1 else "were true in 2015 only"
         else:
-            verb = "was" if verdict == OUTDATED else "is"
-            many = {"is": "are", "was": "were"}
-            words = f"{verb if count == 1 else many[verb]} {verdict}"
+            words = f"{'is' if count == 1 else 'are'} {verdict}"
         if count:
             parts.append(f"{count} {words}")
     return f"Of the paper's {len(findings)} sentences about experiments, {listed(parts)}."

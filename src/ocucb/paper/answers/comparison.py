@@ -114,7 +114,7 @@ def gittins_is_impractical(curves: Curves) -> Answer:
                 curves.drawn("exp8", "OCUCB"),
             ],
         ),
-        {OUTDATED: "By the standard that a minute is practical and an hour is not."},
+        {OUTDATED: "A minute counts as practical here, an hour does not."},
     )
 
 
