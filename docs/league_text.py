@@ -21,7 +21,7 @@ from ocucb._text import listed
 from ocucb.league import CONTESTS
 from ocucb.league.advice import advise
 from ocucb.league.measure import PRECISION, Skipped
-from ocucb.league.page import Report
+from ocucb.league.page import Report, percent
 from ocucb.league.questions import QUESTIONS, Cells
 from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
@@ -140,7 +140,7 @@ def tables(report: Report) -> str:
 
 def risk(row: Row) -> str:
     """Return the bound for disasters; whether they are rare, if that is not known."""
-    return f"≤ {100 * row.disaster_bound:.2g}%{', not known' if row.undecided else ''}"
+    return f"≤ {percent(row.disaster_bound)}{', not known' if row.undecided else ''}"
 
 
 def question_text(report: Report) -> str:

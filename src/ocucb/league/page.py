@@ -99,12 +99,19 @@ def _chance(value: Uncertain, bound: float) -> str:
     if bound == 0.0:
         return "none possible"
     if value.value > 0.0 and value.error <= KNOWN * value.value:
-        return f"{_percent(value.value)} ± {_percent(2 * value.error)}"
-    return f"≤ {_percent(bound)}"
+        return f"{percent(value.value)} ± {percent(2 * value.error)}"
+    return f"≤ {percent(bound)}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+def percent(share: float) -> str:
+    """Return a share in percent, in two digits.
+
+    Examples
+    --------
+    >>> percent(0.00123), percent(0.123), percent(1.0)
+    ('0.12%', '12%', '100%')
+    """
+    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
 def _tables(report: Report) -> str:
@@ -237,7 +244,7 @@ def _settings(report: Report) -> str:
         option = f" --precision {report.precision:g}"
     return f"""{facts_table(facts)}
 <p>A cell, one policy on one problem, gets runs until two standard errors are below the precision,
-and until the probability of a disaster is known to be below {_percent(RARE)}, or known to be
+and until the probability of a disaster is known to be below {percent(RARE)}, or known to be
 above and to within {KNOWN:.0%} of its value, with at least {SEEN:.0f} effective disasters seen.
 What was not seen in N plain runs is bounded by 3/N. A cell may take {BUDGET:g} nominal seconds, and
 {PATIENCE:g} for disasters: slow policies get fewer runs, as the tables show. Tilted runs are drawn
