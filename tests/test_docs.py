@@ -168,7 +168,11 @@ def test_commands_for_tokens_run(tmp_path):
     lines = re.findall(r"^ocucb serve (?:token|tokens|revoke) ?.*$", page, re.MULTILINE)
     checks = re.findall(r"^ocucb serve check .*$", page, re.MULTILINE)
     assert (len(lines), len(checks)) == (4, 1)
-    run(SHELL, [*lines, *checks], tmp_path)
+    run(SHELL, lines, tmp_path)
+    command = [sys.executable, "-m", *shlex.split(checks[0])]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, "the store has tokens, but no bandits"
+    assert "there are no bandits" in done.stderr
 
 
 # Fences that are not run: what is no program, and programs that other tests run.

@@ -396,7 +396,8 @@ def test_every_cell_may_have_enough_runs_to_exclude_disasters(name):
     """They had 192 runs or fewer on 100 arms; no disaster in these leaves more than 1% open."""
     task = make_task("needle", ocucb.parse_policy(name), *CONTESTS["needle"].instances[0], 1)
     assert task.limit >= 3 / RARE
-    none = cell(name, contest("x"), 10.0, disaster=Uncertain(0.0, 0.0), bound=3 / task.runs)
+    unseen = Uncertain(0.0, 1.5 / task.runs)
+    none = cell(name, contest("x"), 10.0, disaster=unseen, bound=3 / task.runs)
     assert task.more(replace(none, reached=False)).runs >= 3 / RARE
 
 

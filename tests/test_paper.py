@@ -16,6 +16,7 @@ import pytest
 import ocucb
 from helpers import REFERENCE, invoke, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
+from ocucb.importance import failure_cost
 from ocucb.paper import PRECISION, claims, panels, reproduce, select
 from ocucb.paper.claims import DEPENDS, FALSE, HALF, MISSING, OPEN, OUTDATED, TRUE, Criterion
 from ocucb.paper.drawing import tex_number
@@ -36,6 +37,7 @@ from ocucb.policies import FAMILIES
 from ocucb.reports.estimates import Uncertain
 from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
+from ocucb.results import UNSEEN
 from ocucb.scheduler import Job
 from ocucb.specification import Block
 from ocucb.store import Store
@@ -325,15 +327,12 @@ def test_data_files(tmp_path):
         spec = (row["policy"], ocucb.parse_problem(row["problem"]), int(row["horizon"]), 16)
         one = ocucb.simulate(*spec, rng=1, checkpoints=[])[0]
         assert float(row["mean"]) == one.mean_regret
-        assert float(row["stderr"]) == one.stderr[-1]
+        cost = failure_cost(ocucb.parse_problem(row["problem"]), one.horizon)
+        assert float(row["stderr"]) == math.hypot(one.stderr[-1], UNSEEN * cost / 16)
         assert float(row["q0.95"]) == one.quantile(0.95)
         assert (row["sampling"], row["precision"]) == ("plain", "nan")
-        deviation = one.sample.std(ddof=1)
-        assert float(row["deviation"]) == pytest.approx(deviation)
-        if deviation > 0:
-            unseen = (0.9 * int(row["horizon"])) ** 2 / 16 / 2 / deviation
-            error = math.hypot(one.deviation.stderr, unseen)
-            assert float(row["deviation_stderr"]) == pytest.approx(error)
+        assert float(row["deviation"]) == pytest.approx(one.sample.std(ddof=1))
+        assert float(row["deviation_stderr"]) == one.deviation.stderr
 
 
 def test_reference_rows_agree_at_the_default_precision(tmp_path):
@@ -422,7 +421,9 @@ def test_no_verdict_depends_on_the_seed():
     assert len(rows) == len({row["seed"] for row in rows}) * len(SENTENCES) > 0
     for row in rows:  # errors are so large there that some are not decided
         assert row["verdict"] in (verdicts[int(row["claim"])], OPEN), row
-    assert sum(row["verdict"] == OPEN for row in rows) <= 0.05 * len(rows)
+    # but for two, about averages over everything, that no thin grid decides
+    left = [row for row in rows if int(row["claim"]) > 2]
+    assert sum(row["verdict"] == OPEN for row in left) <= 0.05 * len(left)
 
 
 def test_sentences_are_in_order():

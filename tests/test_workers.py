@@ -255,7 +255,10 @@ def test_estimates_of_runs_needed_are_honest_about_tails():
     # both are fast to play; the first hardly ever fails
     for policy, width in ((ocucb.OCUCB(alpha=12), 1.0), (ocucb.OCUCB(alpha=1), 1.8)):
         (truth,) = jobs_after(100_000, policy, 2000, [1], 0.002)
-        needed = 100_000 * (truth.half_width / (0.002 * float(truth.merged.mean[-1]))) ** 2
+        goal = 0.001 * float(truth.merged.mean[-1])
+        seen = 100_000 * (float(truth.merged.stderr[-1]) / goal) ** 2
+        unseen = truth.specification.unseen(1) / goal
+        needed = 0.5 * (seen + np.sqrt(seen**2 + 4 * unseen**2))
         ranges = [job.runs_needed() for job in jobs_after(4000, policy, 2000, range(2, 62), 0.002)]
         assert sum(low <= needed <= high for low, high in ranges) >= 48
         assert np.median([high / low for low, high in ranges]) > width

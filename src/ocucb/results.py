@@ -739,7 +739,8 @@ class SimulationResult:
         --------
         >>> import ocucb
         >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
-        >>> print("\n".join(result.table().splitlines()[2:]))
+        >>> for line in result.table().splitlines()[2:]:
+        ...     print(line)
         gap:K=2,gap=0.3, gaussian rewards, sigma = 1, horizon 100, seed 1
         With fewer than 200 plain runs, error bars can miss rare failures.
         """
