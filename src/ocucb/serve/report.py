@@ -224,9 +224,8 @@ def overview(
     """
     found = connection.execute(_PAGE, {"after": after, "limit": limit + 1}).mappings().all()
     rows = found[:limit]
-    numbers: dict[int, int] = dict(
-        connection.execute(_NUMBERS_OF_ARMS, {"bandits": [row["id"] for row in rows]}).all()
-    )
+    counted = connection.execute(_NUMBERS_OF_ARMS, {"bandits": [row["id"] for row in rows]})
+    numbers: dict[int, int] = {bandit: arms for bandit, arms in counted}  # noqa: C416 (typed rows)
     room = _MOST_ARMS_LISTED
     for i, row in enumerate(rows):
         room -= numbers[row["id"]]
