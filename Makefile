@@ -4,7 +4,8 @@
 # make docs        build the documentation site, offline, and print its address
 # make lint        style and types
 # make quick       the tests that answer within a minute: to run while working
-# make test        all tests
+# make test        all tests; ARGS="--no-skips" fails where one would be skipped
+# make coverage    all tests, and which lines and branches they reach, into htmlcov/
 # make test-lowest the tests with the lowest versions that pyproject.toml declares
 # make bench       measure speed against the yardstick, write bench/table.md
 #
@@ -16,13 +17,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOWEST := .venv-lowest/bin
 QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py threads.py \
-  cli.py::test_wrong_input_is_one_sentence_and_status_2 live.py::test_goes_on_bit_for_bit_after_a_load \
+  cli.py::test_wrong_input_is_one_sentence_and_status_2 live_state.py::test_goes_on_bit_for_bit_after_a_load \
   simulation.py::test_horizons_up_to_the_number_of_arms simulation.py::test_wrong_input \
-  store.py::test_numbers_are_those_of_this_numerical_version)
+  numbers.py::test_numbers_are_those_of_this_numerical_version)
 BOUNDS := .venv-lowest/constraints.txt
 SITE := docs/_build/html
 
-.PHONY: reproduce serve docs lint quick test test-lowest bench clean
+.PHONY: reproduce serve docs lint quick test coverage test-lowest bench clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
@@ -43,7 +44,10 @@ quick: $(READY)
 	$(BIN)/pytest --quick -n auto --dist worksteal $(QUICK)
 
 test: $(READY)
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+
+coverage: $(READY)
+	$(BIN)/pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html $(ARGS)
 
 test-lowest: .venv-lowest/.ready
 	$(LOWEST)/pytest -n auto --dist loadfile
@@ -70,4 +74,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* docs/_build docs/auto_gallery reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* docs/_build docs/auto_gallery reproduction league .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov

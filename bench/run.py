@@ -145,7 +145,7 @@ def skip() -> list[str]:
 
 
 def clicks() -> list[str]:
-    """Section: skip-ahead on rewards of 0 and 1."""
+    """Section: skip-ahead on Bernoulli rewards."""
     two, rare, ten = "0.6, 0.5", "0.03, four of 0.02", "0.6, nine of 0.5"
     rows = [
         (two, policy, 10**exponent, goal)
@@ -156,7 +156,7 @@ def clicks() -> list[str]:
     rows += [(two, "ucb", 10**5, 15.0), (ten, "ocucb", 10**6, 4.0), (ten, "ucb", 10**5, 5.0)]
     means = {two: [0.6, 0.5], rare: [0.03] + [0.02] * 4, ten: [0.6] + [0.5] * 9}
     lines = [
-        "## Rewards of 0 and 1: skip-ahead against our own step engine",
+        "## Bernoulli rewards: skip-ahead against our own step engine",
         "",
         "| probabilities | n | policy | pulls/s | step engine, pulls/s | ratio | goal |",
         "|---|---|---|---|---|---|---|",
@@ -208,12 +208,12 @@ FAMILY: list[tuple[str, str, float | None, float | None]] = [
 
 
 FAMILY_REASONS = """Why goals are missed: where skip-ahead plays a rising index, the step engine
-stays the plain loop that evaluates every arm in every round (ten logarithms for MOSS-anytime), a
-reference as simple as it can be. Where nothing skips, it plays in windows; OCUCB-n then still looks
-at all arms' pulls, and UCB-V and UCB-tuned update a variance with every pull. AdaUCB's step loop
-leaps like OCUCB's, so less is left to skip. The same holds for KL-UCB++ on clicks: its index does
-not change while an arm waits, so the step engine computes one per pull, and skip-ahead one per
-change of leader, of which there are some 5,000 in a run."""
+remains a plain loop that evaluates every arm in every round (ten logarithms for MOSS-anytime), the
+simplest possible reference. Where skip-ahead is impossible, it plays in windows; even so, OCUCB-n
+looks at all arms' pulls, and UCB-V and UCB-tuned update a variance with every pull. AdaUCB's step
+loop leaps like OCUCB's, so less is left to skip. The same holds for KL-UCB++ on clicks: its index
+does not change while an arm is not played, so the step engine computes one index per pull and
+skip-ahead one per change of leader, of which there are some 5,000 in a run."""
 
 
 def family() -> list[str]:
@@ -276,7 +276,7 @@ def growth() -> list[str]:
     lines += ["| n | " + " | ".join(policies) + " |", "|---" * (len(policies) + 1) + "|"]
     for exponent in range(3, 11):
         lines.append(_growth_row(f"10^{exponent}", problem, 10**exponent, policies))
-    lines += ["", "## The same for rewards of 0 and 1 (probabilities 0.6, 0.5)", ""]
+    lines += ["", "## The same for Bernoulli rewards (probabilities 0.6, 0.5)", ""]
     lines += ["| n | ocucb | moss | ucb | |", "|---|---|---|---|---|"]
     for exponent in range(3, 10):
         clicks = ocucb.bernoulli([0.6, 0.5])
@@ -373,10 +373,10 @@ def choice() -> list[str]:
 
 
 def _choice_of_clicks() -> Iterator[str]:
-    """Yield the same table for rewards of 0 and 1."""
+    """Yield the same table for Bernoulli rewards."""
     pairs = ((0.5, 0.5), (0.52, 0.5), (0.6, 0.5), (0.03, 0.02), (0.95, 0.9))
     names = " | ".join(f"{best}, {other}" for best, other in pairs)
-    yield "Rewards of 0 and 1; the probabilities of the best arm and of the others:"
+    yield "Bernoulli rewards; the probabilities of the best arm and of the others:"
     yield ""
     yield f"| policy | K | n | {names} | auto |"
     yield "|---" * (len(pairs) + 4) + "|"
@@ -406,10 +406,11 @@ def sampling() -> list[str]:
     lines = [
         "## Sampling",
         "",
-        'Processor time to equal precision with `sampling="plain"` over that with "auto", in the',
-        "blocks of `simulate`. The plain deviation of regret is true, from tilted runs, since",
-        "plain ones rarely see it. The last ratio includes the pilot, for 5,000 runs; a goal of",
-        "0.9, where tilting alone gains nothing, is for that, the others are for the runs.",
+        'Processor time to equal precision with `sampling="plain"`, divided by that with "auto",',
+        "in the blocks of `simulate`. The standard deviation of the regret comes from tilted runs,",
+        "since plain runs rarely show it. The last ratio includes the pilot, for 5,000 runs. A",
+        "goal of 0.9, where tilting alone gains nothing, refers to that ratio; the other goals",
+        "refer to runs alone.",
         "",
         "| problem | n | policy | deviation | fewer runs | time of a run, auto/plain | ratio "
         "| with the pilot | goal |",
@@ -676,8 +677,8 @@ def peers() -> list[str]:
         "## Other libraries: rounds of UCB per second",
         "",
         "UCB with the bonus sqrt(2 log(t)/T) on ten arms that pay 1 with probability 0.6 (one of",
-        "them) or 0.5. Libraries without a compiled simulator: a loop that asks, draws a reward",
-        "and tells. SMPyBandits 0.9.7 does not find the jit compiler of a current numba.",
+        "them) or 0.5. Libraries without a compiled simulator run in a loop that asks, draws a",
+        "reward and tells. SMPyBandits 0.9.7 does not find the jit compiler of current numba.",
         "",
         "| | rounds/s | relative to ocucb.Bandit |",
         "|---|---|---|",
@@ -704,7 +705,7 @@ def _peers() -> Iterator[tuple[str, float | None]]:
         (seconds,) = best_times(player(policy, problem, horizon, engine))
         yield f'ocucb.simulate, engine="{engine}"', horizon / seconds
     (seconds,) = best_times(plain(parse_policy("ucb"), parse_problem("gap:K=10,gap=0.1"), horizon))
-    yield "the loop that anyone would write, compiled (Gaussian rewards)", horizon / seconds
+    yield "a straightforward loop, compiled (Gaussian rewards)", horizon / seconds
     arms = list(range(10))
     bandit = Bandit(arms, policy, 10**7, bounds=(0, 1), rng=1)
     yield _LIVE, _loop(bandit.ask, bandit.tell)

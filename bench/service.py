@@ -180,7 +180,7 @@ def kills(folder: Path, number: int, rounds: int) -> str:
     opened.close()
     return (
         f"SQLite, {CLIENTS} clients, {len(load.decisions):,} decisions and {len(load.rewards):,} "
-        f"rewards, {BATCH} in a request, {done} kills with SIGKILL: everything acknowledged is "
+        f"rewards, {BATCH} per request, {done} kills with SIGKILL: everything acknowledged is "
         "there exactly once, and "
         f"the log replays to the state, bit for bit ({seconds:.0f} s)."
     )
@@ -248,9 +248,9 @@ def section() -> list[str]:
     lines = [
         "## Service",
         "",
-        f"Durable decisions a second on one bandit with 10 arms, one in a request, {CONNECTIONS} "
-        "clients, beside bare transactions of the same rows on the same database (best of "
-        f"{ROUNDS} alternating timings; all on this machine, clients included).",
+        "Durable decisions per second on one bandit with 10 arms, one per request, with "
+        f"{CONNECTIONS} clients, compared with bare transactions of the same rows on the same "
+        f"database (best of {ROUNDS} alternating timings; all on this machine, clients included).",
         "",
         "| store | decisions/s | bare transactions/s | ratio | goal |",
         "|---|---|---|---|---|",

@@ -135,7 +135,8 @@ def more_numbers(finding: Finding) -> str:
         return ""
     head, *rows = (f"| {' | '.join(row)} |\n" for row in finding.answer.table)
     line = "|---" * len(finding.answer.table[0])
-    return f"\nSentence {finding.claim.number}, by weighting:\n\n{head}{line}|\n{''.join(rows)}"
+    title = f"Sentence {finding.claim.number}, {finding.answer.caption}"
+    return f"\n{title}:\n\n{head}{line}|\n{''.join(rows)}"
 
 
 def keep_seeds(folder: Path) -> None:

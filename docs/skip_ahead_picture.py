@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ocucb import OCUCB, gap
-from ocucb._compile import compiled
-from ocucb.engine import base, new_game, new_outcome, skip
+from ocucb.engine import arm_counts, kernel_of, new_game, new_outcome, skip
+from ocucb.engine import run as engine_run
 from ocucb.random import normal
 
 HORIZON = 20_000
@@ -34,11 +34,6 @@ def plain(template: Any, **functions: Any) -> Any:
         if getattr(one, "targetoptions", {}).get("no_cpython_wrapper"):
             space[name] = plain(one.py_func)
     return FunctionType(template.__code__, space)
-
-
-@compiled
-def start_run(game: Any, key: Any, run: int, rewards: Any) -> None:
-    base.start_run(game, key, run, rewards)  # Python could not call it directly
 
 
 def asked_from() -> tuple[float, float]:
@@ -86,10 +81,9 @@ def play() -> None:
         "hitting_time": watched_hitting_time,
         "endpoint_given_no_hit": watched_endpoint,
         "normal": watched_normal,
-        "start_run": start_run,
-        "play_each_once": plain(base.play_each_once, draw=problem.rewards.draw),
+        "leapt": plain(engine_run.leapt),
         "takes_effective_arms": False,
-        **base.arm_count_slots(policy.family),
+        **arm_counts.arm_count_slots(policy.family),
     }
     functions["seen"] = plain(skip.seen, **functions)
     play_leader = plain(skip.play_leader, **functions)
@@ -102,8 +96,14 @@ def play() -> None:
 
     game = new_game(skip.ENGINE, problem, HORIZON, np.array([HORIZON]))
     key, stop = np.array([3, 2015], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
-    kernel = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)
-    kernel(policy.values, game, key, 0, new_outcome(1, game), stop)
+    run = kernel_of(policy.family, problem.rewards, skip.ENGINE).start(game, key, 0)
+    outcome = new_outcome(1, game)
+    pull = plain(engine_run.pull, draw=problem.rewards.draw, takes_variance=False)
+    done = plain(engine_run.play_each_once, pull=pull)(game, run, outcome, 0)
+    run.rounds[0] = problem.arms
+    play_run = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)
+    work = skip.tree_and_order(problem.arms)
+    play_run(policy.values, game, run, work, done, outcome, 0, stop)
 
 
 def variety(lead: tuple[float, float]) -> tuple[int, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import sys
@@ -33,12 +34,35 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 ONE_BY_ONE = ("test_cli.py", "test_docs.py", "test_reference.py")
 
 
+# What takes longest goes first, lest a process be left alone with it at the end. Those that begin
+# together compile different things.
+LONGEST = tuple(
+    f"test_{name}.py"
+    for name in (
+        *("policies", "code_cache", "paper", "users", "skip_binary", "importance", "skip"),
+        *("users_meaning", "live", "serve_process", "workers", "store", "league", "gittins"),
+    )
+)
+
+
 class FilesThenTests(LoadScopeScheduling):
-    """What ``--dist loadfile`` means here. Large groups go first, and so single tests last."""
+    """What ``--dist loadfile`` means here. Groups come as they are collected."""
+
+    def __init__(self, config, log):
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return nodeid if file.endswith(ONE_BY_ONE) else file
+
+
+def _place(item: pytest.Item) -> int:
+    """Return when a test's turn is: files that take long, other files, single tests."""
+    name = item.path.name
+    if name in LONGEST:
+        return LONGEST.index(name)
+    return len(LONGEST) + (name in ONE_BY_ONE)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,6 +84,34 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick", action="store_true", help=f"of the policies only {', '.join(QUICK)}"
     )
+    parser.addoption(
+        "--no-skips", action="store_true", help="a browser, database or package must not be missing"
+    )
+
+
+# What may be missing for all that: other people's libraries, and the right to mount file systems.
+OPTIONAL = re.compile(r"test_peers\.py|needs the right to mount|needs unshare")
+
+
+def _refuse_skip(config: pytest.Config, report: pytest.TestReport | pytest.CollectReport) -> None:
+    if config.getoption("--no-skips") and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr)
+        if not OPTIONAL.search(report.nodeid + reason):
+            report.outcome, report.longrepr = "failed", f"--no-skips: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    _refuse_skip(item.config, report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    _refuse_skip(collector.config, report)
+    return report
 
 
 # At the start, test_skip.py and this file run side by side through the same policies: backwards, it
@@ -71,6 +123,8 @@ def pytest_collection_modifyitems(config, items):
     places = [place for place, item in enumerate(items) if item.path.name == BACKWARDS]
     for place, item in zip(places, [items[place] for place in reversed(places)], strict=True):
         items[place] = item
+    if hasattr(config, "workerinput"):  # one of several processes
+        items.sort(key=_place)
     if not config.getoption("--quick"):
         return
     left_out = [item for item in items if _policies_of(item) - {*QUICK}]
@@ -166,3 +220,34 @@ def store(request, tmp_path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     return request.getfixturevalue("cluster").new_database()
+
+
+@pytest.fixture
+def opened(store):
+    """An open store of the service, of either kind."""
+    from ocucb.serve.storage import Storage
+
+    made = Storage(store)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sqlite_storage(tmp_path):
+    """An open store of the service, in a file."""
+    from ocucb.serve.storage import Storage
+
+    made = Storage(str(tmp_path / "store.db"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def http(sqlite_storage):
+    """The service without a network, with a bandit x."""
+    from serving import RULES, Http
+
+    made = Http(sqlite_storage)
+    with made.client:
+        made("PUT", "/v1/bandits/x", RULES)
+        yield made

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from ocucb.cli import app
 from ocucb.engine import Engine, Outcome, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _bernoulli, _gaussian
 from ocucb.importance import PLAIN, Mixture
+from ocucb.results import Estimate
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -141,6 +142,11 @@ def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
 
 
 Playing = tuple[Engine, Callable[..., None]]  # an engine and a kernel of it
+
+
+def agree(found: Estimate, truth: float, error: float = 0.0) -> bool:
+    """Tell whether an estimate is within 4 standard errors of the truth, which may have one too."""
+    return abs(found.value - truth) <= 4.0 * hypot(found.stderr, error) + 1e-12
 
 
 def call_kernel(
@@ -310,7 +316,7 @@ def public_names() -> dict[str, Any]:
 
     found = {
         f"{module.__name__}.{name}": getattr(module, name)
-        for module in (ocucb, ocucb.gittins, ocucb.theory)
+        for module in (ocucb, ocucb.gittins, ocucb.testing, ocucb.theory)
         for name in module.__all__
     }
     page = (ROOT / "docs" / "reference" / "writing-policies.md").read_text()

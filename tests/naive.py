@@ -38,8 +38,8 @@ def play(
     if mixture is not None:
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
-    K, sigma, kind, p = problem.arms, problem.sigma, policy.family.kind, policy.parameters
-    inputs, unit = policy.family.inputs, problem.rewards.binary
+    K, sigma, kind, p = problem.arms, problem.sigma, policy.family.rule.kind, policy.parameters
+    inputs, unit = policy.family.rule.inputs, problem.rewards.binary
     twin = twin or twin_of(policy, unit)
     if kind == "choice":
         rule = twin(K, n, **p)

@@ -45,7 +45,7 @@ class NaiveBandit:
 
     def forget(self) -> None:
         """What choice policies remember is forgotten when arms or horizon change."""
-        if self.policy.family.kind == "choice":
+        if self.policy.family.rule.kind == "choice":
             self.choice = self.twin(len(self.active), self.n, **self.policy.parameters)
 
     @property
@@ -65,21 +65,21 @@ class NaiveBandit:
         for arm in self.active:
             if arm.pulls == 0:
                 return arm
-        if self.policy.family.kind == "choice":
+        if self.policy.family.rule.kind == "choice":
             return self.active[self.rule()]
         known = [arm for arm in self.active if arm.rewards]
         if not known:
             least = [-arm.open for arm in self.active]
-            if self.policy.family.kind == "sampling":
+            if self.policy.family.rule.kind == "sampling":
                 return self.active[least.index(max(least))]
             return self.active[argmax(least, self.stream)]
-        if self.policy.family.kind == "sampling":
+        if self.policy.family.rule.kind == "sampling":
             samples = [arm.mean + self.width(arm) * normal(self.stream) for arm in known]
             return known[samples.index(max(samples))]
         return known[argmax([self.index(arm) for arm in known], self.stream)]
 
     def index(self, arm: NaiveArm) -> float:
-        inputs = self.policy.family.inputs
+        inputs = self.policy.family.rule.inputs
         if "mean" not in inputs:
             return arm.mean + self.width(arm)
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
@@ -91,7 +91,7 @@ class NaiveBandit:
         """What is added to the mean, or the deviation of the sample around it."""
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
         others: Any = len(self.active)
-        if "effective_arms" in self.policy.family.inputs:
+        if "effective_arms" in self.policy.family.rule.inputs:
             others = [other.pulls for other in self.active]
         return self.sigma * self.twin(T, t, self.n, others, **self.policy.parameters)
 

@@ -17,7 +17,7 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
   place of K if the policy takes the effective arms; for a policy stated as a whole
   index, that index, with the arguments of the policy's function;
 - sampling: the same, and what it returns is the deviation of the sample;
-- where `unit` is given, that is the twin on rewards of 0 and 1 (and for a bandit with the bounds 0
+- where `unit` is given, that is the twin on Bernoulli rewards (and for a bandit with the bounds 0
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
   or a class;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
@@ -38,6 +38,7 @@ from scipy import special
 import ocucb
 from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
+from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, normal, uniform
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
@@ -634,7 +635,7 @@ def twin_of(policy: ocucb.Policy, unit: bool) -> Any:
 def is_whole(policy: ocucb.Policy, unit: bool) -> bool:
     """Tell whether an index policy's twin states the whole index."""
     family = policy.family.form(unit)
-    return family.kind == "index" and not family.has_bonus
+    return isinstance(family.rule, IndexRule) and not isinstance(family.rule, BonusRule)
 
 
 def entry_of(text: str) -> Entry:
@@ -650,6 +651,16 @@ def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[
 
 SETTINGS = [text for one in TABLE.values() for text in one.settings]
 FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
-INDEX = [name for name in TABLE if FAMILIES[name].kind == "index"]
+INDEX = [name for name in TABLE if isinstance(FAMILIES[name].rule, IndexRule)]
 SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
 THOROUGH = [text for text in SKIPPING if entry_of(text).like is None]
+
+
+def needs_clicks(text: str) -> bool:
+    """Tell whether a policy plays no rewards but 0 and 1."""
+    return "gaussian" not in entry_of(text).rewards
+
+
+def scale(text: str) -> dict[str, Any]:
+    """Return what a live bandit must be told about the rewards of a policy."""
+    return {"bounds": (0, 1)} if needs_clicks(text) else {"sigma": 0.7}

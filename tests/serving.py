@@ -1,4 +1,4 @@
-"""Real parts for the tests of `ocucb serve`: a PostgreSQL cluster and server processes."""
+"""For tests of `ocucb serve`: a PostgreSQL cluster, servers, and a service without a network."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from starlette.testclient import TestClient
+
+from ocucb.serve import tokens
+from ocucb.serve.app import create_app
+from ocucb.serve.models import Rules
+from ocucb.serve.storage import Storage
 
 _TIME = 60  # seconds, for anything
 
@@ -232,3 +238,43 @@ class Load:
         assert checked.decisions == len(decided)
         # every ask was answered in the end, so nothing was decided twice for a repeated request
         assert len(decided) == len(self.decisions)
+
+
+RULES = {"arms": ["a", "b", "c"], "policy": "ocucb", "horizon": 1000, "bounds": [0, 1], "seed": 1}
+
+
+class Clock:
+    """The time, as tests want it."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.now += round(seconds * 1e6)
+
+
+class Http:
+    """An application without a server, and who speaks to it."""
+
+    def __init__(self, store: Storage) -> None:
+        self.clock, self.storage = Clock(), store
+        self.app = create_app(store, clock=self.clock, sweep_seconds=3600)
+        self.client = TestClient(self.app, raise_server_exceptions=True)
+        self.admin = tokens.add_token(store, "administer")
+        self.decider = tokens.add_token(store, "decide")
+
+    def __call__(self, method, path, body=None, token="", **options):
+        headers = {"Authorization": f"Bearer {token or self.admin}", **options.pop("headers", {})}
+        if body is not None:
+            options["json"] = body
+        return self.client.request(method, path, headers=headers, **options)
+
+    def version(self, name="x"):
+        return self("GET", f"/v1/bandits/{name}").json()["version"]
+
+
+def rules(**changes) -> Rules:
+    return Rules.model_validate({**RULES, **changes})

@@ -1,32 +1,70 @@
-"""ARCHITECTURE.md tells the truth: files and names exist, and the walk is one module a step."""
+"""ARCHITECTURE.md is true: files and names exist, and walks go as told. CI runs what one runs."""
 
 from __future__ import annotations
 
 import pkgutil
 import re
+import subprocess
+import sys
 
 import pytest
 
 from helpers import ROOT
+from ocucb import cli
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
-_, _, _rest = PAGE.partition("## The walk of `ocucb simulate`\n")
-_, *_steps = re.split(r"^\d+\. ", _rest.partition("\n## ")[0], flags=re.MULTILINE)
-STEPS = [re.findall(r"`([\w.]+\.\w+)`", step) for step in _steps]  # names such as cli.simulate
 
 
-@pytest.mark.parametrize("name", [name for step in STEPS for name in step])
-def test_names_of_the_walk_exist(name):
-    assert callable(pkgutil.resolve_name(f"ocucb.{name}")), name
+def steps(title: str) -> list[list[str]]:
+    """Return the names, such as cli.simulate, in each step of a walk."""
+    _, _, rest = PAGE.partition(f"## The walk of {title}\n")
+    _, *found = re.split(r"^\d+\. ", rest.partition("\n## ")[0], flags=re.MULTILINE)
+    return [re.findall(r"`([\w.]+\.\w+)`", step) for step in found]
 
 
-def test_the_walk_visits_each_module_once():
-    visited = [{name.partition(".")[0] for name in step} for step in STEPS]
-    assert all(len(modules) == 1 for modules in visited), visited
-    modules = [module for step in visited for module in step]
-    assert len(modules) == len(set(modules)) >= 8
-    order = ["__main__", "cli", "problems", "simulation", "policies", "engine", "specification"]
-    assert modules[: len(order)] == order
+SIMULATION, DECISION = steps("`ocucb simulate`"), steps("a decision over HTTP")
+REPRODUCTION = steps("`ocucb reproduce`")
+WALKS = (SIMULATION, DECISION, REPRODUCTION)
+
+
+@pytest.mark.parametrize("name", [name for walk in WALKS for step in walk for name in step])
+def test_names_of_the_walks_exist(name):
+    pkgutil.resolve_name(f"ocucb.{name}")
+
+
+def test_every_step_of_a_walk_names_something():
+    for walk in WALKS:
+        assert walk
+        assert all(walk)
+
+
+def test_the_walk_of_the_reproduction_is_in_the_order_of_its_calls(tmp_path, capsys):
+    """The functions that steps begin with are called one after the other."""
+    calls = []
+
+    def note(frame, event, argument):
+        if event == "call":
+            calls.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}")
+
+    arguments = ["reproduce", "psi", "--runs", "2", "--out", str(tmp_path)]
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        cli.app(arguments, standalone_mode=False)
+    finally:
+        sys.setprofile(before)
+    left = iter(calls)
+    assert [step[0] for step in REPRODUCTION if f"ocucb.{step[0]}" not in left] == []
+
+
+def test_the_walk_of_a_decision_goes_down_to_the_bandit():
+    """Each step but the last, the way back, begins in the module that the one before it calls."""
+    modules = [step[0].removeprefix("serve.").partition(".")[0] for step in DECISION]
+    order = "protocol middleware authentication routes service lanes turn machine live storage"
+    assert modules == order.split()
+    sources = {name: (ROOT / f"src/ocucb/serve/{name}.py").read_text() for name in modules[2:8]}
+    for caller, called in (("service", "lanes"), ("lanes", "turn"), ("machine", "live")):
+        assert re.search(rf"^from \.+{called} import ", sources[caller], re.MULTILINE), called
 
 
 def test_the_map_of_the_tests_is_complete():
@@ -36,13 +74,48 @@ def test_the_map_of_the_tests_is_complete():
 
 
 def test_files_of_the_map_exist():
-    for place in re.findall(r"^\| `((?:src|tests|docs|bench)/[^`]*)`", PAGE, re.MULTILINE):
-        assert (ROOT / place).exists(), place
+    """Those of the package are named from within it."""
+    cells = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
+    for place in (place for cell in cells for place in cell.strip("`").split("`, `")):
+        outside = place.startswith(("tests/", "docs/", "bench/"))
+        assert (ROOT / ("" if outside else "src/ocucb") / place).exists(), place
 
 
-@pytest.mark.parametrize("place", [".pre-commit-config.yaml", ".github/workflows/test.yml"])
-def test_hooks_and_workflow_only_call_make(place):
+@pytest.mark.parametrize(
+    ("place", "call"), [(".pre-commit-config.yaml", "entry: make "), (".ci/run", " *make ")]
+)
+def test_hooks_and_ci_call_make(place, call):
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    calls = re.findall(r"(?:run|entry): (.*)", (ROOT / place).read_text())
-    assert calls
-    assert all(re.match(r"make (\w+)", call)[1] in targets for call in calls)
+    called = re.findall(rf"^ *{call}([a-z ]+)", (ROOT / place).read_text(), re.MULTILINE)
+    assert called
+    assert {target for words in called for target in words.split()} <= {*targets}
+
+
+def test_the_workflow_runs_what_ci_runs():
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert re.findall(r"run: (.*)", workflow) == [".ci/run"]
+
+
+NO_SKIPS = """
+import sys, pytest
+sys.modules.update(dict.fromkeys(["distributed", "jupytext", "river"]))
+sys.exit(pytest.main([*sys.argv[1:], "--no-skips", "--continue-on-collection-errors", "-rEfs"]))
+"""
+
+
+def test_no_skips_turns_missing_packages_into_failures():
+    """Of a whole file and of a test; not where tests compare with another library."""
+    names = [
+        "tutorials.py",
+        "workers.py::test_dask_on_the_command_line",
+        "peers.py::test_blocks_run[river]",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", NO_SKIPS, *(str(ROOT / "tests" / f"test_{one}") for one in names)],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 1
+    summary = done.stdout.partition("short test summary")[2]
+    assert re.search(r"^ERROR .*test_tutorials", summary, re.MULTILINE)
+    assert re.search(r"^(ERROR|FAILED) .*test_workers", summary, re.MULTILINE)
+    assert re.search(r"^SKIPPED .*test_peers", summary, re.MULTILINE)

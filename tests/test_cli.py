@@ -16,7 +16,7 @@ import pytest
 
 import ocucb
 from helpers import run, run_with_folder
-from ocucb.cli import _report_errors
+from ocucb.cli.shared import report_errors
 from ocucb.policies import FAMILIES
 from ocucb.specification import Specification
 
@@ -39,8 +39,8 @@ def test_what_libraries_tell_each_other_is_no_note(capsys):
     class Deprecated(UserWarning, DeprecationWarning):
         """As pyparsing has it, of which older versions of matplotlib make use."""
 
-    _report_errors(lambda: warnings.warn("use the other one", Deprecated, stacklevel=1))()
-    _report_errors(lambda: warnings.warn("mind the gap", UserWarning, stacklevel=1))()
+    report_errors(lambda: warnings.warn("use the other one", Deprecated, stacklevel=1))()
+    report_errors(lambda: warnings.warn("mind the gap", UserWarning, stacklevel=1))()
     assert capsys.readouterr().err == "Note: mind the gap\n"
 
 
@@ -90,7 +90,7 @@ def test_problems_rewards_and_files(here, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("-p nope --means 0,1 -n 10", "unknown policy 'nope'; choose from ocucb"),
+        ("-p nope --means 0,1 -n 10", "unknown policy 'nope'; choose from adaucb"),
         ("-p ucb:beta=1 --means 0,1 -n 10", "no parameter 'beta'; it has constant"),
         ("-p ucb:constant=-1 --means 0,1 -n 10", "constant must be > 0, got -1"),
         ("-p ucb --means 0,nan -n 10", "means must be finite, got nan for arm 2"),
@@ -401,11 +401,11 @@ def test_control_c_prints_what_was_finished():
         process.kill()
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "Stopped" in err
+    assert "Interrupted" in err
     assert out.splitlines()[1].startswith("UCB ")
 
 
-NOTHING = "Stopped: nothing was finished.\n"
+NOTHING = "Interrupted before any run finished.\n"
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy", "numba"])
@@ -469,7 +469,7 @@ runpy.run_module("ocucb", run_name="__main__")
     )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == (
-        "Stopped: the finished runs are kept in reproduction; the same command resumes.\n"
+        "Interrupted: the finished runs are kept in reproduction; the same command resumes.\n"
     )
 
 

@@ -20,12 +20,18 @@ from elftools.elf.elffile import ELFFile
 import ocucb
 from ocucb import _cache_files
 from ocucb._cache_files import read_cache_file
+from ocucb._code_cache import CodeCache
+from ocucb.engine import Kernel, step
+from ocucb.rewards import GAUSSIAN
 
-# One process: plays what it is told, in that order, and prints what came out.
+# One process: plays what it is told, in that order, and prints what came out. Whatever is compiled
+# is kept in the same way, so that something small does where it is not about kernels.
 PLAYS = """
 import json, sys
 from math import sqrt
 import ocucb
+from ocucb._compile import specialise
+from ocucb.policies._quantiles import beta_tail
 
 @ocucb.sampling_policy(unplayed_index="constant")
 def samp(pulls, t, horizon, arms):
@@ -43,6 +49,7 @@ def live(policy):
         bandit.tell(asked[-1], (7 * i % 11 > 4 + "abcd".index(asked[-1])) * 1.0)
     return asked
 
+small = specialise(beta_tail.py_func, {}, keep=True)
 gaussian, coins = ocucb.gap(5, 0.5), ocucb.bernoulli([0.6, 0.5, 0.4])
 PLAYS = {
     "step": lambda: regret("ocucb", gaussian, "step"),
@@ -56,6 +63,7 @@ PLAYS = {
     "thompson skips": lambda: regret("thompson", gaussian, "skip"),
     "user skips": lambda: regret(samp, gaussian, "skip"),
     "live too": lambda: live("thompson"),
+    "small": lambda: small(3.0, 0.5, 0.2),
 }
 numbers = {name: PLAYS[name]() for name in sys.argv[1:]}
 
@@ -209,43 +217,56 @@ def test_a_users_function_is_not_kept(filled):
     cache, _, _ = filled
     names = {path.name.partition("-")[0] for path in kept_files(cache)}
     assert names == {
-        "play_index_lazily", "play_nonincreasing", "play_samples",
-        "ask", "tell", "rebuild", "build_tree", "replace", "lower", "highest",
+        "play_runs", "ask", "tell", "rebuild", "build_tree", "replace", "lower", "highest"
     }  # fmt: skip
-    # step and bernoulli are two, thompson and samp are one
-    lazily = [path for path in kept_files(cache) if path.name.startswith("play_index_lazily")]
-    samples = [path for path in kept_files(cache) if path.name.startswith("play_samples")]
-    assert (len(lazily), len(samples)) == (2, 1)
+    # those of step, skip, bernoulli and thompson, none of samp
+    assert len([path for path in kept_files(cache) if path.name.startswith("play_runs")]) == 4
+
+
+def _play_last(values, game, run, work, done, outcome, row, stop):
+    return False
+
+
+def test_an_engine_from_outside_is_not_kept():
+    """The name of the cache covers the sources of this package alone."""
+    plan = step.plan(ocucb.OCUCB, GAUSSIAN)
+    for play_run, kept in ((plan.play_run, True), (_play_last, False)):
+        kernel = Kernel(plan._replace(play_run=play_run))
+        assert isinstance(kernel._play_runs._cache, CodeCache) is kept
 
 
 def test_sources_that_change_while_a_process_runs(tmp_path):
-    """Code of the old sources is not kept where code of the new ones is looked for."""
+    """Code of the old sources is not kept where code of the new ones is looked for.
+
+    The new source is as long as the old one, so that only its time tells them apart.
+    """
     shutil.copytree(Path(ocucb.__file__).parent, tmp_path / "ocucb")
     edit = """
-import os, pathlib, ocucb.policies
-path = pathlib.Path(ocucb.policies.__file__).with_name("epsilon_greedy.py")
+import pathlib
+from ocucb.policies import _quantiles
+path = pathlib.Path(_quantiles.__file__)
 text = path.read_text()
-assert "< epsilon" in text
-path.write_text(text.replace("< epsilon", "< 0.5 * epsilon"))
+assert "power = 0.5 * log(" in text
+path.write_text(text.replace("power = 0.5 * log(", "power = 1.5 * log("))
 """
     cache, copy = tmp_path / "cache", {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    old, _ = play(cache, ["choice"], before=edit, **copy)
-    new, _ = play(cache, ["choice"], **copy)
-    assert new != old == play(tmp_path / "ours", ["choice"])[0]
+    old, _ = play(cache, ["small"], before=edit, **copy)
+    new, _ = play(cache, ["small"], **copy)
+    assert new != old == play(tmp_path / "ours", ["small"])[0]
 
 
 def test_several_processes_starting_at_once(tmp_path):
     """Processes that compile into one empty cache at the same time agree."""
     with ThreadPoolExecutor(3) as pool:
-        answers = list(pool.map(lambda _: play(tmp_path, ["choice"])[0], range(3)))
+        answers = list(pool.map(lambda _: play(tmp_path, ["small"])[0], range(3)))
     assert all(answer == answers[0] for answer in answers)
-    assert play(tmp_path, ["choice"])[0] == answers[0]
+    assert play(tmp_path, ["small"])[0] == answers[0]
 
 
 def test_damaged_and_unwritable_caches(tmp_path):
     """A damaged file in the cache, or no place for one, costs time only; the file is mended."""
     cache = tmp_path / "cache"
-    good, _ = play(cache, ["choice"])
+    good, _ = play(cache, ["small"])
     (file,) = kept_files(cache)
     whole = file.read_bytes()
     middle = len(whole) // 2
@@ -255,12 +276,12 @@ def test_damaged_and_unwritable_caches(tmp_path):
         whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
     ):
         file.write_bytes(harm)
-        assert play(cache, ["choice"])[0] == good
+        assert play(cache, ["small"])[0] == good
         (mended,) = kept_files(cache)
         assert len(mended.read_bytes()) > len(whole) // 2
         assert mended.read_bytes() != harm
     (tmp_path / "file").write_text("not a folder")
-    assert play(tmp_path / "file" / "cache", ["choice"])[0] == good
+    assert play(tmp_path / "file" / "cache", ["small"])[0] == good
 
 
 def test_versions_that_nobody_uses_go_away(tmp_path):

@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from helpers import ROOT
+from ocucb._code_cache import NO_KERNELS
 
 SOURCE = ROOT / "src" / "ocucb"
 _, _, _rest = (ROOT / "ARCHITECTURE.md").read_text().partition("## Layers\n")
@@ -74,8 +75,35 @@ def test_no_imports_in_a_ring():
         pytest.fail(" → ".join(error.args[1]))
 
 
+@pytest.mark.parametrize(("room", "doors"), [("paper", {"cli"}), ("theory", {"cli", "paper"})])
+def test_the_paper_and_its_proof_are_rooms_of_their_own(room, doors):
+    """Nothing imports them but the command line and, of its theorems, the reproduction."""
+    guests = {
+        module.split(".")[1]
+        for module in MODULES.keys() - {"ocucb"}
+        for other in imported(module)
+        if other.split(".")[1:2] == [room]
+    }
+    assert guests - {room} == doors
+
+
+def test_compiled_code_is_named_after_all_that_it_is_made_from():
+    """Whatever makes kernels, and whatever that imports, counts for the name of their folder."""
+    makes = re.compile(
+        r"^import numba|^from [.]+_compile import .*(compiled|inlined|_part|specialise)", re.M
+    )
+    waiting = {name for name, path in MODULES.items() if makes.search(path.read_text())}
+    assert {"ocucb.engine.step", "ocucb.live.tree", "ocucb.policies.maillard"} <= waiting
+    reached = set()
+    while waiting:
+        reached |= waiting
+        waiting = set().union(*map(imported, waiting)) - reached
+    assert not {name for name in reached if name.split(".")[1] in NO_KERNELS}
+    assert set(LAYERS) >= NO_KERNELS
+
+
 def test_imports_are_found():
     """All of the ways to write one, on modules that are known to have them."""
     assert "ocucb.random" in imported("ocucb.engine.step")
     assert "ocucb.engine.step" in imported("ocucb.engine")
-    assert "ocucb.simulation" in imported("ocucb.cli"), "it stands inside a function"
+    assert "ocucb.simulation" in imported("ocucb.cli.simulate"), "it stands inside a function"

@@ -102,7 +102,7 @@ def test_proportional_draws():
 @pytest.mark.parametrize(("horizon", "arms"), [(300, 2), (10_000, 10), (10**6, 300)])
 def test_budgets_are_bent_as_declared(text, horizon, arms):
     """Concave or convex while an arm is played: what chords on rewards of 0 and 1 rely on."""
-    assert false_declaration(make(text).on(unit=True), horizon, arms) is None
+    assert false_declaration(make(text).on(bounded=True), horizon, arms) is None
 
 
 @pytest.mark.parametrize("text", ["kl-ucb", "kl-ucb-plus", "kl-ucb-plus-plus"])

@@ -89,7 +89,7 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
 
 def test_an_error_that_is_unknown_is_not_0():
     known = moments(np.arange(40.0)[:, None], np.ones((40, 2), dtype=np.int64))
-    lost = replace(known, power_products=np.full((6, 6), math.nan))
+    lost = replace(known, term_products=np.full((6, 6), math.nan))
     assert all(
         math.isnan(one.stderr) for one in (lost.weight, lost.failure(1.0), lost.deviation(40.0))
     )

@@ -89,19 +89,7 @@ def test_a_trial_too_many_is_caught(count, p):
     assert chi_square(np.minimum(out, count), stats.binom(count, p)) < LEVEL
 
 
-@pytest.mark.parametrize("count", [1, 3, 60])
-@pytest.mark.parametrize(("kind", "mean", "scale"), [(GAUSSIAN, 0.3, 2.0), (BERNOULLI, 0.3, 0.5)])
-def test_the_sum_at_once_has_the_law_of_the_sum(kind, mean, scale, count):
-    draw, draw_sum = kind.code.compiled["draw"], kind.code.compiled["draw_sum"]
-    one, many = stream(3), stream(4)
-    sums = np.array([sum(draw(mean, scale, one) for _ in range(count)) for _ in range(4000)])
-    leaps = np.array([draw_sum(float(count), mean, scale, many) for _ in range(4000)])
-    assert stats.ks_2samp(sums, leaps).pvalue > LEVEL
-    assert stats.levene(sums, leaps).pvalue > LEVEL
-
-
-def test_sums_that_nobody_can_draw_at_once_say_so():
-    assert UNIFORM.sample_sum is None
+def test_uniform_rewards_cannot_be_tilted():
     assert UNIFORM.log_likelihood_ratio is None
 
 
@@ -160,6 +148,6 @@ def test_what_a_user_draws_promises_nothing():
         return mean + (scale if uniform(stream) < 0.5 else -scale)
 
     kind = ocucb.custom_rewards(coin, [0, -0.3], sigma=1.0).rewards
-    assert kind.sample_sum is kind.divergence is kind.log_likelihood_ratio is kind.bounds is None
+    assert kind.divergence is kind.log_likelihood_ratio is kind.bounds is None
     assert not kind.binary
     assert not kind.brownian

@@ -34,7 +34,7 @@ def horizon_for(policy: str, horizon: int) -> int:
 @pytest.mark.parametrize("sampling", ["plain", "tilted"])
 def test_same_bits_for_any_number_of_threads(policy, sampling, monkeypatch):
     # small blocks, so that there are many of them
-    monkeypatch.setattr(specification, "block_runs", lambda *args: 16)
+    monkeypatch.setattr(specification.engines, "block_runs", lambda *args: 16)
     call = policy, problem_for(policy, [0.8, 0.4, 0.4]), horizon_for(policy, 300), 200
     results = [
         ocucb.simulate(*call, rng=5, workers=workers, sampling=sampling) for workers in (1, 2, 7)
@@ -73,7 +73,7 @@ def test_more_runs_contain_the_fewer():
 
 
 def test_statistics_are_those_of_the_runs(monkeypatch):
-    monkeypatch.setattr(specification, "block_runs", lambda *args: 64)
+    monkeypatch.setattr(specification.engines, "block_runs", lambda *args: 64)
     result = ocucb.simulate("thompson", ocucb.gap(4, 0.5), 200, 500, rng=2, sampling="plain")[0]
     assert result.sample.size == 500
     assert result.mean_regret == pytest.approx(result.sample.mean(), rel=1e-12)
@@ -265,14 +265,14 @@ import sys, threading, time
 import ocucb
 from ocucb.specification import Specification
 
-play = Specification._outcome
+play = Specification.outcome
 
-def announced(self, first, runs, stop):
+def announced(self, first, runs, stop=None):
     if runs:
         print("playing", flush=True)
     return play(self, first, runs, stop)
 
-Specification._outcome = announced
+Specification.outcome = announced
 try:
     ocucb.simulate({policy!r}, {problem}, 10**12, 1, engine={engine!r}, rng=1)
 except KeyboardInterrupt:
@@ -326,7 +326,7 @@ class UnluckyPool(ThreadPoolExecutor):
 @pytest.mark.parametrize("sampling", ["plain", "tilted"])
 def test_an_interrupt_in_a_finaliser_is_heeded(sampling, monkeypatch):
     """While runs are played, or those of a pilot: hours of them, if it is not."""
-    monkeypatch.setattr(scheduler, "ThreadPoolExecutor", UnluckyPool)
+    monkeypatch.setattr(scheduler.futures, "ThreadPoolExecutor", UnluckyPool)
     with pytest.raises(KeyboardInterrupt):
         ocucb.simulate("ucb", ocucb.gap(), 10**12, 1, engine="step", rng=1, sampling=sampling)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

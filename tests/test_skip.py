@@ -33,7 +33,7 @@ from helpers import (
 )
 from ocucb import problems
 from ocucb._compile import compiled, specialise
-from ocucb.engine import choose_engine, skip, skip_leader, skip_thompson
+from ocucb.engine import Kernel, choose_engine, skip, skip_leader, skip_thompson
 from ocucb.importance import Mixture, first_mixture
 from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
@@ -112,11 +112,12 @@ def _half_the_tail(z):
 
 def broken(family: ocucb.PolicyFamily, **parts):
     """Return a skip kernel whose leaders are followed with a wrong part."""
-    sampling = family.kind == "sampling"
-    template, functions = (skip_thompson if sampling else skip).kernel(family, GAUSSIAN)
+    sampling = family.rule.kind == "sampling"
+    module = skip_thompson if sampling else skip
+    plan = module.plan(family, GAUSSIAN)
     lead = skip_thompson.lead if sampling else skip.play_leader
-    functions[lead.__name__] = specialise(lead, functions | parts)
-    return (skip_thompson if sampling else skip).ENGINE, specialise(template, functions)
+    plan.slots[lead.__name__] = specialise(lead, plan.slots | parts)
+    return module.ENGINE, Kernel(plan)
 
 
 @pytest.mark.parametrize(
@@ -145,20 +146,20 @@ def _too_low(mean, pulls, leader_pulls, sigma):
 def test_challenges_that_are_too_low_are_caught():
     """The leader would play on where another arm challenges it."""
     policy = make("imed")
-    template, functions = skip_leader.kernel(policy.family, GAUSSIAN)
-    functions["challenge"] = _too_low
-    functions["challenge_all"] = specialise(skip_leader.challenge_all, functions)
-    kernel = skip_leader.ENGINE, specialise(template, functions)
+    plan = skip_leader.plan(policy.family, GAUSSIAN)
+    plan.slots["challenge"] = _too_low
+    plan.slots["challenge_all"] = specialise(skip_leader.challenge_all, plan.slots)
+    kernel = skip_leader.ENGINE, Kernel(plan)
     with pytest.raises(AssertionError):
         assert_same(kernel, policy, replace(CASES["K=2, gap 0.3"], runs=2000))
 
 
 @cache
 def without_leaps(family: ocucb.PolicyFamily):
-    template, functions = skip.kernel(family, GAUSSIAN)
-    functions["LEAP"] = 1e18
-    functions["play_leader"] = specialise(skip.play_leader, functions)
-    return skip.ENGINE, specialise(template, functions)
+    plan = skip.plan(family, GAUSSIAN)
+    plan.slots["LEAP"] = 1e18
+    plan.slots["play_leader"] = specialise(skip.play_leader, plan.slots)
+    return skip.ENGINE, Kernel(plan)
 
 
 @pytest.mark.parametrize("text", APART)

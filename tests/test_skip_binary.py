@@ -28,7 +28,7 @@ import ocucb
 from helpers import Case, assert_same, find_kernel, standing, steep, steep_rising
 from ocucb import problems
 from ocucb._compile import specialise
-from ocucb.engine import choose_engine, new_game, new_outcome, skip_binary
+from ocucb.engine import Kernel, choose_engine, new_game, new_outcome, skip_binary
 from ocucb.rewards import BERNOULLI
 from policy_table import (
     INDEX,
@@ -48,7 +48,7 @@ TEXTS = [
     for text in SKIPPING
     if text.partition(":")[0] in INDEX
     and entry_of(text).unit is None
-    and not make(text).family.takes_effective_arms
+    and not make(text).family.rule.takes_effective_arms
 ]
 KL = [
     "kl-ucb", "kl-ucb-plus", "kl-ucb-h-plus", "kl-ucb-plus-plus", "kl-ucb-switch", "kl-moss",
@@ -159,11 +159,11 @@ def indices_of(policy: ocucb.Policy, t: int, n: int, pulls: tuple, sums: tuple, 
         ]
         return [mean + sigma * bonus for mean, bonus in zip(means, bonuses, strict=True)]
     twin = TABLE[family.name].twin
-    others = pulls if family.takes_effective_arms else K
-    if is_whole(policy, unit=True) and not family.takes_variance:
+    others = pulls if family.rule.takes_effective_arms else K
+    if is_whole(policy, unit=True) and not family.rule.takes_variance:
         twin = twin_of(policy, unit=True)
         return [twin(means[i], pulls[i], t, n, others, sigma, **p) for i in range(K)]
-    if family.takes_variance:
+    if family.rule.takes_variance:
         known = [(mean, mean * (1 - mean)) for mean in means]
         return [twin(*known[i], pulls[i], t, n, K, sigma, **p) for i in range(K)]
     return [means[i] + sigma * twin(pulls[i], t, n, others, **p) for i in range(K)]
@@ -175,7 +175,7 @@ def law_of_plays(policy: ocucb.Policy, problem: ocucb.Problem, n: int, order: bo
     If their order does not matter, it is the law of the final pulls, with far fewer states.
     """
     K, sigma = problem.arms, problem.sigma
-    twin = twin_of(policy, unit=True) if policy.family.kind == "choice" else None
+    twin = twin_of(policy, unit=True) if policy.family.rule.kind == "choice" else None
 
     @cache  # many orders of play lead to the same statistics
     def chances(pulls: tuple[int, ...], sums: tuple[int, ...], t: int) -> list[float]:
@@ -291,8 +291,8 @@ def test_enumeration_of_what_is_stepped(text, case):
 
 def mutant(text: str, part: str, old: str, new: str):
     """Return a kernel with one piece of the source of one part replaced."""
-    template, functions = skip_binary.kernel(make(text).family.form(True), BERNOULLI)
-    function = template if part == "play" else getattr(skip_binary, part)
+    plan = skip_binary.plan(make(text).family.form(True), BERNOULLI)
+    function = plan.play_run if part == "play" else getattr(skip_binary, part)
     source = inspect.getsource(function)
     assert source.count(old) == 1
     name = f"mutant_{hashlib.sha256(f'{part} {new}'.encode()).hexdigest()[:16]}"
@@ -301,14 +301,14 @@ def mutant(text: str, part: str, old: str, new: str):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     exec(compile(source, name, "exec"), space)
     if part == "play":
-        return skip_binary.ENGINE, specialise(space[name], functions)
-    functions[part] = specialise(space[name], functions)
-    return skip_binary.ENGINE, specialise(template, functions)
+        return skip_binary.ENGINE, Kernel(plan._replace(play_run=space[name]))
+    plan.slots[part] = specialise(space[name], plan.slots)
+    return skip_binary.ENGINE, Kernel(plan)
 
 
 LEAP = "count = max(1.0, min(held, safe_pulls(height, fall)))"
 TOO_LONG = ("play_leader", LEAP, LEAP.replace("safe", "1.0 + safe"))
-ALL_ARMS = ("play", "counted_arms(pulls, leader, T)", "K")
+ALL_ARMS = ("play", "counted_arms(pulls, leader, T)", "float(arms)")
 TIES_KEPT = ("play_leader", "while top > rival", "while top >= rival")
 
 
@@ -319,10 +319,28 @@ TIES_KEPT = ("play_leader", "while top > rival", "while top >= rival")
         ("ocucb", [0.1, 0.05], 24, False, TOO_LONG),
         ("moss", [0.5, 0.5], 8, True, TIES_KEPT),
         ("aocucb", [0.6, 0.5], 8, True, TIES_KEPT),
-        ("moss", [0.5] * 3, 6, True, ("play", "pick(tree[arms:], rival, choices)", "leader")),
-        ("ocucb", [0.5] * 3, 6, True, ("play", "pick(tree[arms:], rival, choices)", "leader")),
+        (
+            "moss",
+            [0.5] * 3,
+            6,
+            True,
+            ("play", "pick(tree[arms:], rival, run.choice_rng)", "leader"),
+        ),
+        (
+            "ocucb",
+            [0.5] * 3,
+            6,
+            True,
+            ("play", "pick(tree[arms:], rival, run.choice_rng)", "leader"),
+        ),
         ("kl-adaucb", [0.9, 0.8, 0.8], 12, False, ALL_ARMS),
-        ("ucb", [0.5] * 3, 6, True, ("scan_rounds", "largest(now, choices)", "now.argmax()")),
+        (
+            "ucb",
+            [0.5] * 3,
+            6,
+            True,
+            ("scan_rounds", "largest(now, run.choice_rng)", "now.argmax()"),
+        ),
         ("ucb", [0.5] * 3, 12, False, ("play", "if best == max(second, top):", "if best < top:")),
     ],
 )

@@ -16,7 +16,7 @@ import ocucb
 from helpers import ROOT
 from ocucb._memo import cache, cached_property
 from ocucb.engine import kernel_of
-from ocucb.engine.base import rule_of
+from ocucb.engine.formulas import rule_of
 from ocucb.live.decision import _kernels_of
 from ocucb.specification import Specification
 

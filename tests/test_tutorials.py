@@ -51,17 +51,16 @@ def outputs(notebook, kind):
     ]
 
 
-def test_there_are_four_tutorials_and_fifteen_pictures():
-    assert len(TUTORIALS) == 4
-    assert len(SCRIPTS) >= 15
+def test_tutorials_and_scripts_are_found():
+    assert TUTORIALS
+    assert SCRIPTS
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=by_name)
 def test_tutorials_are_notebooks(page):
     notebook = jupytext.read(page)
     assert notebook.metadata["kernelspec"]["name"] == "python3"
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert len(code) >= 5
+    assert any(cell.cell_type == "code" for cell in notebook.cells)
     # a fence that is not a cell would not run
     assert "```python" not in page.read_text(encoding="utf-8")
 
@@ -136,14 +135,10 @@ def check(figures):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=by_name)
-def test_a_script_has_a_title_and_is_short(script):
-    tree = ast.parse(script.read_text(encoding="utf-8"))
-    title, line, blank, *rest = ast.get_docstring(tree).splitlines()
+def test_a_script_has_a_title(script):
+    """Without one sphinx-gallery refuses it."""
+    title, line, *_ = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))).splitlines()
     assert line == "=" * len(title)
-    assert blank == ""
-    assert 1 <= len([one for one in rest if one]) <= 4
-    code = script.read_text(encoding="utf-8").split('"""')[2]
-    assert len([one for one in code.splitlines() if one.strip()]) <= 30
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=by_name)

@@ -104,7 +104,7 @@ def test_workers_with_another_version(monkeypatch):
     specification._RECEIVED.clear()
     monkeypatch.setattr(specification, "NUMERICS", -1)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
-        specification.run_blocks_remotely(package, [(0, 10)])
+        specification.remotely(specification.run_blocks, package, [(0, 10)])
 
 
 def test_a_broken_pool_says_so(tmp_path):
@@ -112,7 +112,7 @@ def test_a_broken_pool_says_so(tmp_path):
         executor.submit(int).result()
         for pid in executor._processes:
             os.kill(pid, signal.SIGKILL)
-        with pytest.raises(RuntimeError, match=r"the workers are gone .* to resume from the store"):
+        with pytest.raises(RuntimeError, match=r"lost all workers .* to resume from the store"):
             ocucb.simulate(**CALL, runs=5000, executor=executor, store=tmp_path / "r.db")
 
 

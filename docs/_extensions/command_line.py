@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -51,7 +52,8 @@ class CommandLine(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return sections, one for each command."""
-        self.env.note_dependency(cli.__file__)
+        for path in Path(cli.__file__).parent.glob("*.py"):
+            self.env.note_dependency(str(path))
         text = "\n\n".join(described(get_command(cli.app), "ocucb"))
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 

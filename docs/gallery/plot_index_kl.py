@@ -2,8 +2,8 @@
 KL-UCB's index
 ==============
 
-The index of an arm with T pulls in round 1000, given its observed rate, for rewards
-of 0 and 1. KL-UCB takes into account that a rate near 0 or 1 is estimated more
+The index of an arm with T pulls in round 1000, given its observed rate, for Bernoulli
+rewards. KL-UCB takes into account that a rate near 0 or 1 is estimated more
 precisely than one near 1/2; UCB does not.
 """
 

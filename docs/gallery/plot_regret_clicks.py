@@ -2,8 +2,8 @@
 Clicks
 ======
 
-Ten banners with click rates of 10, 5, 2 and 1%. Solid: policies made for rewards of
-0 and 1. Dashed: policies that know only that rewards lie between 0 and 1; MOSS and
+Ten banners with click rates of 10, 5, 2 and 1%. Solid: policies made for Bernoulli
+rewards. Dashed: policies that know only that rewards lie between 0 and 1; MOSS and
 OCUCB know the horizon.
 """
 

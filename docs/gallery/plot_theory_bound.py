@@ -3,8 +3,8 @@ A bound and measured regret
 ===========================
 
 UCB with a constant for which its bound is proved: the bound holds, and is 4 to about
-20 times too large. The lower bound follows from the upper one: a policy that keeps
-such a promise on all problems must explore.
+20 times too large. The lower bound follows from the upper one: a policy that guarantees
+this much on all problems must explore.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,9 @@
 """Compiled code on disk: one file per function and signature.
 
-A folder is named after our sources, the versions of Python and numba, and the processor; a file,
-after the function with everything bound into it (see `_compile`) and its signature. So a given file
-can only ever hold one thing: concurrent processes write the same content, and nothing goes stale.
+A folder is named after the sources that compiled code is made from, the versions of Python and
+numba, and the processor; a file, after the function with everything bound into it (see `_compile`)
+and its signature. So a given file can only ever hold one thing: concurrent processes write the same
+content, and nothing goes stale.
 A process whose sources changed under it no longer knows which version it is, and leaves the folder
 alone. A damaged or unreadable file costs a recompilation and nothing else.
 """
@@ -34,6 +35,15 @@ _SETTINGS = (
     "OPT",
     "SLP_VECTORIZE",
     "USING_SVML",
+)
+
+# Rooms of the package without kernels: a change to one of them recompiles nothing. That no kernel
+# is made in them, and that nothing else imports them, is tested with the layers.
+NO_KERNELS = frozenset(
+    [
+        *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
+        *("testing", "theory", "reports", "paper", "league", "serve", "cli", "__main__"),
+    ]
 )
 
 
@@ -89,8 +99,12 @@ def folder() -> Path:
 
 def _stamps() -> dict[Path, tuple[int, int]]:
     """Return our sources as they are on disk now, each with its size and the time of its change."""
-    found = {path: path.stat() for path in sorted(_HOME.rglob("*.py"))}
+    found = {path: path.stat() for path in sorted(_HOME.rglob("*.py")) if _matters(path)}
     return {path: (one.st_size, one.st_mtime_ns) for path, one in found.items()}
+
+
+def _matters(path: Path) -> bool:
+    return path.relative_to(_HOME).parts[0].removesuffix(".py") not in NO_KERNELS
 
 
 _HOME = Path(__file__).parent

@@ -36,9 +36,15 @@ _PLAIN_HELPER = re.compile(r"Untyped global name '(\w+)': .*<class 'function'>")
 # nogil: threads play blocks of runs in parallel. The numpy error model drops Python's check for
 # division by zero from inner loops; the formulas never divide by zero. Nothing is called from C.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_OPTIONS}
+# Kernels and their parts allocate nothing, so they count no references, which would take longer
+# than the rest of a short loop (_nrt: numba's runtime, which counts them). What may allocate says
+# so: it would inherit the option from the first kernel that calls it.
+_ALLOCATING: dict[str, Any] = {"_nrt": True, **_OPTIONS}
+_COUNTING_NOTHING: dict[str, Any] = {"_nrt": False, **_OPTIONS}
+_INLINED: dict[str, Any] = {"forceinline": True, "nopython": True, **_COUNTING_NOTHING}
+_RULE: dict[str, Any] = {**_INLINED, "_nrt": True}
 # A user's function may index out of bounds.
-USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_INLINED}
+USER_OPTIONS: dict[str, Any] = {"boundscheck": True, **_RULE}
 
 # numba's lock: the thread that holds it may compile, and may take it again; the others wait. So it
 # must not wait for any of them meanwhile.
@@ -50,7 +56,12 @@ _USERS: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 def compiled(function: F) -> F:
     """Compile a helper that kernels call occasionally."""
-    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.njit(**_ALLOCATING)(function)  # type: ignore[no-any-return]
+
+
+def compiled_rule(function: F) -> F:
+    """Compile a function of a policy or a kind of reward, to be inlined like a small helper."""
+    return numba.jit(**_RULE)(function)  # type: ignore[no-any-return]
 
 
 def inlined(function: F) -> F:
@@ -71,7 +82,7 @@ def kernel_part(function: F) -> F:
 
 def rare_part(function: F) -> F:
     """Compile a helper that kernels alone call, and only occasionally (see `kernel_part`)."""
-    return numba.jit(no_cpython_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.jit(no_cpython_wrapper=True, **_COUNTING_NOTHING)(function)  # type: ignore[no-any-return]
 
 
 def mark_as_users(function: Callable[..., Any]) -> None:
@@ -85,6 +96,7 @@ def specialise(
     *,
     inline: bool = False,
     part: bool = False,
+    forced: bool = False,
     keep: bool = False,
 ) -> Callable[..., Any]:
     """Compile a copy of `template` with `functions` bound to the names that it declares.
@@ -101,8 +113,11 @@ def specialise(
         small one with one caller, and increases it with several.
     part : bool
         Only kernels call the copy, as in `rare_part`.
+    forced : bool
+        And it is inlined into every loop that calls it, as in `kernel_part`.
     keep : bool
-        Cache the compiled code on disk for the next process, unless some of it is a user's.
+        It is a kernel, which allocates nothing, either. Its compiled code is cached on disk for the
+        next process, unless some of it is a user's, such as an engine from outside the package.
 
     Returns
     -------
@@ -116,18 +131,26 @@ def specialise(
     facts = [f"{name}={_identity(value)}" for name, value in sorted(bound.items())]
     digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]
     copy.__qualname__ = f"{template.__name__}-{digest}"
-    if any(getattr(value, "py_func", None) in _USERS for value in bound.values()):
+    parts = [template, *(value.py_func for value in bound.values() if hasattr(value, "py_func"))]
+    users = any(part in _USERS or not _is_inside(part) for part in parts)
+    if users:
         mark_as_users(copy)
-        keep = False
     if inline:
         options = {"inline": "always", "no_cpython_wrapper": True, **_INLINED}
         return numba.jit(**options)(copy)  # type: ignore[no-any-return]
     if part:
-        return rare_part(copy)
-    kernel = compiled(copy)
-    if keep:
-        kernel._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")  # type: ignore[attr-defined]
-    return kernel
+        return kernel_part(copy) if forced else rare_part(copy)
+    if not keep:
+        return compiled(copy)
+    function: Any = numba.jit(**_COUNTING_NOTHING)(copy)
+    if not users:
+        function._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")
+    return function  # type: ignore[no-any-return]
+
+
+def _is_inside(function: FunctionType) -> bool:
+    """Tell whether a function is part of this package: the name of the cache covers only that."""
+    return function.__code__.co_filename.startswith(os.path.dirname(__file__) + os.sep)
 
 
 def _identity(value: Any) -> str:

@@ -47,21 +47,10 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def opened(
     document: Any, noun: str, version: int, source: object, steps: Sequence[Step] = ()
 ) -> dict[str, Any]:
-    """Return a document in the present format, if it is a `noun` that ocucb can read.
+    """Return a document in the present format, if it is a `noun` ("bandit") that ocucb can read.
 
-    Parameters
-    ----------
-    document : object
-        What ought to be a document.
-    noun : str
-        What it ought to hold: "bandit".
-    version : int
-        The present format.
-    source : object
-        Where the document came from.
-    steps : sequence of callables, optional
-        The last leads from the format before to the present one, the one before it from the format
-        before that, and so on; older formats cannot be read.
+    The last step leads to the present `version` from the one before, and so on backwards; older
+    formats cannot be read. `source` is where the document came from.
     """
     if not isinstance(document, dict) or document.get("format") != f"ocucb-{noun}":
         detail = ", or it is damaged: it is not complete JSON" if document is _NOT_JSON else ""
@@ -75,10 +64,9 @@ def opened(
             f"{source} was saved in format {shown(found)}, and this ocucb reads {known}; "
             f"use the version that saved it{later}."
         )
-    present: dict[str, Any] = document
     for step in steps[found - oldest :]:
-        present = step(present)
-    return present
+        document = step(document)
+    return document  # type: ignore[no-any-return]
 
 
 def take(document: dict[str, Any], key: str, good: Callable[[Any], bool], words: str) -> Any:
@@ -116,17 +104,14 @@ def take_floats(document: dict[str, Any], key: str, size: int | None = None) -> 
 
 
 def is_text(value: Any) -> bool:
-    """Tell whether a value is a string."""
     return type(value) is str
 
 
 def is_object(value: Any) -> bool:
-    """Tell whether a value is a JSON object."""
     return type(value) is dict
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether a value is true or false."""
     return type(value) is bool
 
 

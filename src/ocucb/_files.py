@@ -60,12 +60,7 @@ def check_writable(
 ) -> None:
     """Raise, before any work is done, if a file could not be written after it.
 
-    Nor may one file be written twice, or in place of `store`.
-
-    Raises
-    ------
-    ValueError
-        One sentence naming the file and the reason.
+    Nor may one file be written twice, or in place of `store`. The ValueError is one sentence.
     """
     kept = None if store is None else _place(store)
     taken = set()

@@ -21,12 +21,6 @@ except ValueError as error:
     ) from error
 
 __all__ = [
-    "Axes",
-    "Figure",
-    "FigureCanvasAgg",
-    "LinearSegmentedColormap",
-    "LogLocator",
-    "NullFormatter",
-    "StrMethodFormatter",
-    "rc_context",
-]
+    "Axes", "Figure", "FigureCanvasAgg", "LinearSegmentedColormap", "LogLocator", "NullFormatter",
+    "StrMethodFormatter", "rc_context",
+]  # fmt: skip

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import reprlib
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ._types import Floats
+
+T = TypeVar("T")
 
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
@@ -39,8 +41,6 @@ _SHORT = _Short()
 def shown(value: Any) -> str:
     """Return a value as error messages show it: on one line, not too long.
 
-    Examples
-    --------
     >>> shown("half"), shown(0.5), shown(10**400)
     ("'half'", '0.5', 'a whole number of about 401 digits')
     """
@@ -57,8 +57,6 @@ def is_truth(value: object) -> bool:
 def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> float:
     """Convert a number to a float, or raise an error; `place` says where it must lie, in words.
 
-    Examples
-    --------
     >>> to_float(1, "sigma")
     1.0
     """
@@ -75,8 +73,6 @@ def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> 
 def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
     """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
 
-    Examples
-    --------
     >>> to_floats([0, 1], "means")
     array([0., 1.])
     """
@@ -94,8 +90,6 @@ def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -
 def split_specification(text: str) -> tuple[str, dict[str, float]]:
     """Split ``name:key=value,key=value`` into the name and a dictionary.
 
-    Examples
-    --------
     >>> split_specification("ocucb:alpha=2,psi=4")
     ('ocucb', {'alpha': 2.0, 'psi': 4.0})
     """
@@ -123,8 +117,6 @@ def to_number(text: str, what: str) -> float:
 def listed(texts: Iterable[str], last: str = "and") -> str:
     """Join texts as in a sentence.
 
-    Examples
-    --------
     >>> listed(["UCB", "MOSS", "OCUCB"]), listed(["UCB", "MOSS"], "or"), listed(["UCB"])
     ('UCB, MOSS and OCUCB', 'UCB or MOSS', 'UCB')
     """
@@ -135,8 +127,6 @@ def listed(texts: Iterable[str], last: str = "and") -> str:
 def power_of_ten(exponent: int) -> str:
     """Write a power of ten.
 
-    Examples
-    --------
     >>> power_of_ten(12)
     '10¹²'
     """
@@ -146,8 +136,6 @@ def power_of_ten(exponent: int) -> str:
 def duration(seconds: float) -> str:
     """Format a time for people.
 
-    Examples
-    --------
     >>> duration(75), duration(7300), duration(200_000)
     ('1 min 15 s', '2 h 1 min', '2 d 7 h')
     """
@@ -164,8 +152,6 @@ def duration(seconds: float) -> str:
 def to_share(text: str, what: str) -> float:
     """Parse a fraction written as ``1%`` or ``0.01``.
 
-    Examples
-    --------
     >>> to_share("1%", "--precision")
     0.01
     """
@@ -177,8 +163,6 @@ def to_share(text: str, what: str) -> float:
 def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
     """Align rows of text in columns, flush right except for the columns in `left`.
 
-    Examples
-    --------
     >>> print(table([("policy", "runs"), ("UCB", "10")]))
     policy  runs
     UCB       10
@@ -194,11 +178,39 @@ def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
     return "\n".join(lines)
 
 
+def table_of(
+    items: Iterable[T], columns: Mapping[str, Callable[[T], str]], left: Sequence[str]
+) -> str:
+    """Write items as a table, with a heading, and a column for each text; see `table`.
+
+    >>> print(table_of([7, 12], {"number": str, "square": lambda x: str(x**2)}, left=["number"]))
+    number  square
+    7           49
+    12         144
+    """
+    rows = [tuple(columns), *(tuple(text(item) for text in columns.values()) for item in items)]
+    return table(rows, tuple(i for i, title in enumerate(columns) if title in left))
+
+
+def with_error(
+    value: float, half_width: float, digits: int = 2, group: str = ""
+) -> tuple[str, str]:
+    """Write a number and its error bar with as many decimals as show `digits` digits of the bar.
+
+    >>> with_error(12.3456, 0.1234), with_error(1234.56, 12.3, digits=1, group=",")
+    (('12.35', '± 0.12'), ('1,235', '± 12'))
+    """
+    decimals = 2
+    if 0.0 < half_width < math.inf:
+        # 0.09999 is shown as 0.1
+        decimals = min(9, max(0, digits - 1 - math.floor(math.log10(half_width * 1.0001))))
+    style = f"{group}.{decimals}f"
+    return f"{value:{style}}", f"± {half_width:{style}}" if half_width == half_width else ""
+
+
 def to_count(value: object, what: str, least: int = 1) -> int:
     """Convert `value` to a whole number between `least` and 2^53, or raise an error.
 
-    Examples
-    --------
     >>> to_count(1e5, "horizon")
     100000
     """

@@ -28,8 +28,9 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.np.ufunc.dufunc import DUFunc
 
-from ._compile import USER_OPTIONS, inlined, mark_as_users
+from ._compile import USER_OPTIONS, compiled_rule, mark_as_users
 
+_Space = Mapping[str, Any]  # what names stand for
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _HERE = Path(__file__).parent
 _KNOWN = ("builtins", "math", "numba", "numpy", "ocucb", "scipy")  # packages known by name
@@ -52,28 +53,18 @@ def plain(function: Any) -> Any:
 
 
 class Snapshot:
-    """Functions as they were at first use.
+    """Plain functions, by name, as they were at first use.
 
-    Parameters
-    ----------
-    functions : dict
-        Plain functions by name.
-    ours : bool
-        They are known by the name of what they belong to, a part of this package.
-
-    Attributes
-    ----------
-    functions : dict
-        The functions that were given.
-    compiled : dict
-        The same functions, compiled for inlining into kernels.
+    Ours are known by the name of what they belong to. `compiled` has them compiled, for inlining
+    into kernels.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], ours: bool) -> None:
         self.functions = functions
         self._meaning = None if ours else meaning(functions)
         self.compiled = {
-            name: inlined(one) if is_ours(one) else _frozen(one) for name, one in functions.items()
+            name: compiled_rule(one) if is_ours(one) else _frozen(one)
+            for name, one in functions.items()
         }
 
     @property
@@ -228,11 +219,7 @@ def _is_overloaded(function: FunctionType) -> bool:
 
 
 def _of_code(
-    code: CodeType,
-    space: Mapping[str, Any],
-    cells: Mapping[str, Any],
-    seen: list[Any],
-    unknown: list[Any],
+    code: CodeType, space: _Space, cells: _Space, seen: list[Any], unknown: list[Any]
 ) -> str:
     """Describe code: its arguments, its instructions, and what its names stand for."""
     _refuse_misuse(code, ChainMap(cells, space))  # type: ignore[arg-type]

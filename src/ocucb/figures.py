@@ -32,13 +32,8 @@ BROWN: Style = ("#bf8040", (0, (4, 1.5, 1, 1.5)))
 GREY = "#555555"  # for what is not a policy
 
 POLICY_STYLES = {
-    "ucb": BLACK,
-    "ocucb": RED,
-    "aocucb": BLUE,
-    "moss": GREEN,
-    "thompson": PURPLE,
-    "gittins": BROWN,
-}
+    "ucb": BLACK, "ocucb": RED, "aocucb": BLUE, "moss": GREEN, "thompson": PURPLE, "gittins": BROWN
+}  # fmt: skip
 _SPARE_COLORS = ("#a65628", "#17becf", "#7f7f7f", "#bcbd22", "#1f77b4", "#8c564b", "#e377c2")
 MOST_PANELS = 12
 LEAST_TAIL = 1e-7  # the smallest probability that is drawn
@@ -76,7 +71,7 @@ class Curves(Protocol):
 
 
 def policy_styles(policies: Iterable[str]) -> dict[str, Style]:
-    """Return a style for each policy: the paper's, or the next spare one.
+    """Return a style for each policy: the paper's, or the next spare curve.
 
     Of several policies of one family, the first gets the family's style.
 
@@ -105,9 +100,9 @@ def empty_panels(count: int, columns: int = 2, size: tuple[float, float] = (7, 4
     figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
     FigureCanvasAgg(figure)
     axes = [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.set_ylabel("expected regret")
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.set_ylabel("expected regret")
     return figure, axes
 
 
@@ -158,7 +153,7 @@ def _panels(results: Sequence[Curves], draw: Callable[[Axes, Curves], None]) -> 
 
 
 def _title(result: Curves) -> str:
-    runs = [one.runs for one in result]
+    runs = [curve.runs for curve in result]
     fewest, most = min(runs), max(runs)
     count = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     return f"{result.problem}, N = {count}, seed {result.seed}"
@@ -168,14 +163,14 @@ def _draw_over_time(axes: Axes, result: Curves) -> None:
     curves = list(result)
     axes.set_title(_title(result), fontsize=10)
     axes.set_xlabel("round $t$")
-    styles = policy_styles(one.policy for one in curves)
-    for one in curves:
-        color, dashes = styles[one.policy]
-        t, regret = one.checkpoints, one.regret
-        axes.plot(t, regret, color=color, linestyle=dashes, linewidth=1.6, label=one.label)
-        band = 2 * np.nan_to_num(one.stderr)
+    styles = policy_styles(curve.policy for curve in curves)
+    for curve in curves:
+        color, dashes = styles[curve.policy]
+        t, regret = curve.checkpoints, curve.regret
+        axes.plot(t, regret, color=color, linestyle=dashes, linewidth=1.6, label=curve.label)
+        band = 2 * np.nan_to_num(curve.stderr)
         axes.fill_between(t, regret - band, regret + band, color=color, alpha=0.2, linewidth=0)
-    horizon = max(one.horizon for one in curves)
+    horizon = max(curve.horizon for curve in curves)
     if horizon > 1:
         axes.set_xscale("log")
         axes.set_xlim(1, horizon)
@@ -187,10 +182,10 @@ def _draw_tails(axes: Axes, result: Curves) -> None:
     curves = list(result)
     axes.set_title(f"{_title(result)}, n = {curves[0].horizon:,}", fontsize=10)
     axes.set(xscale="log", yscale="log", xlabel="$x$", ylabel="P(regret > $x$)")
-    styles = policy_styles(one.policy for one in curves)
+    styles = policy_styles(curve.policy for curve in curves)
     lowest, left, right = 1.0, math.inf, 0.0
-    for one in curves:
-        x, p = draw_tail(axes, one.tail_curve(), styles[one.policy], one.label)
+    for curve in curves:
+        x, p = draw_tail(axes, curve.tail_curve(), styles[curve.policy], curve.label)
         if p.size:
             lowest = min(lowest, float(p.min()))
             # 1 is only known up to the mean weight
@@ -228,3 +223,10 @@ def write(figure: Figure, path: str | os.PathLike[str]) -> None:
     check_ending(path)
     with replacing(path, "wb") as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=150)
+
+
+def written(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """Return a figure, written to a file if there is a path."""
+    if path is not None:
+        write(figure, path)
+    return figure

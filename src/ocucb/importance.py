@@ -1,36 +1,15 @@
 """Importance sampling: rare failures are made common, and runs are weighted accordingly.
 
-A policy fails if the best arm pays badly in its first few pulls and is then hardly played again.
-This happens in 10^-5 to 10^-2 of the runs and dominates mean and variance of the regret, so plain
-sampling either misses it or is dominated by a few such runs.
-
-Here a run is drawn from a *defensive mixture*: with probability ``shares[0]`` it is plain, and with
+A run is drawn from a *defensive mixture*: with probability ``shares[0]`` it is plain, and with
 probability ``shares[j]`` the first ``lengths[j]`` rewards of the best arm have a mean that is lower
 by ``shifts[j]``. The weight of a run is the likelihood ratio
 
     weight = 1 / sum_j shares[j] * ratio_j,
 
 where ratio_j, which is 1 for j = 0, says how much likelier those rewards are in component j than
-in a plain run. E[weight * X] is the plain expectation of X, whatever X and the policy are, because
-only rewards are changed. No weight exceeds 1 / shares[0], so little can be lost, and the mean
-weight is known to be 1.
-
-The mean of luck is known as well. Whatever a policy does, the sum of an arm's rewards minus their
-expectation is a martingale, so its weighted mean is 0. And an arm that pays more than its mean is
-played more: in runs that do not fail, the luck of the suboptimal arms and of the best one explains
-most of the variation of regret. Means are corrected for it by regression (`results.Moments`).
-
-The shares are chosen by a pilot (`improved`): EM steps towards the mixture that minimises the
-variance of what remains.
-
-References
-----------
-P. Glasserman and S. Juneja (2008), Uniformly efficient importance sampling for the tail
-distribution of sums of random variables, Mathematics of Operations Research 33(1).
-A. Owen and Y. Zhou (2000), Safe and effective importance sampling, Journal of the American
-Statistical Association 95(449).
-L. Fan and P. Glynn (2025), The fragility of optimized bandit algorithms, Operations Research;
-arXiv:2109.13595.
+in a plain run. A pilot chooses the shares (`improved`): EM steps towards the mixture that minimises
+the variance of what remains after a regression on luck, whose mean is known (`results.Moments`).
+docs/rare-failures.md says why, and has the sources.
 """
 
 from __future__ import annotations
@@ -61,27 +40,13 @@ WORTHWHILE = 1.1  # gain from which runs are tilted
 
 
 class Mixture(NamedTuple):
-    """The distribution that runs are drawn from.
+    """The distribution that runs are drawn from."""
 
-    Attributes
-    ----------
-    arm : int
-        The arm whose first rewards are tilted, -1 if none is.
-    shares : ndarray
-        Probabilities of the components; the first is plain.
-    shifts : ndarray
-        By how much each lowers the arm's mean.
-    lengths : ndarray
-        For how many pulls.
-    marks : ndarray
-        The lengths, each once, in increasing order.
-    """
-
-    arm: int
-    shares: Floats
-    shifts: Floats
-    lengths: Counts
-    marks: Counts
+    arm: int  # whose first rewards are tilted, -1 if none is
+    shares: Floats  # probabilities of the components; the first is plain
+    shifts: Floats  # by how much each lowers the arm's mean
+    lengths: Counts  # for how many pulls
+    marks: Counts  # the lengths, each once, in increasing order
 
     @property
     def sampling(self) -> str:
@@ -177,15 +142,7 @@ class Pilot(NamedTuple):
 
 
 def run_weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
-    """Return the weight of each run.
-
-    Parameters
-    ----------
-    noise : ndarray
-        ``noise[run, mark]``, as in the outcome of a kernel.
-    pulls : ndarray
-        Pulls of the mixture's arm in each run.
-    """
+    """Return the weight of each run, from ``noise[run, mark]`` and pulls of the mixture's arm."""
     if mixture.arm < 0:
         return np.ones(len(noise))
     return 1.0 / _density(mixture.shares, _likelihood_ratios(mixture, problem, noise, pulls))

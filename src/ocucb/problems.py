@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from .rewards import BERNOULLI, GAUSSIAN, UNIFORM, Rewards, rewards_of
 
 Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
 
-
 MOST_ARMS = 10**8
+_PLACE = "between -1e100 and 1e100"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,7 @@ class Problem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt in the other process, so that its vectors are read-only there too.
-        mine = (self.means, self.scales, self.rewards, self.sigma, self.name, self.paper_horizon)
-        return Problem, mine
+        return Problem, tuple(getattr(self, one.name) for one in fields(self))
 
     @property
     def arms(self) -> int:
@@ -111,7 +110,7 @@ class Problem:
 
 def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
     """Return finite numbers as a vector, or say which one is wrong."""
-    vector = np.atleast_1d(to_floats(values, what, "between -1e100 and 1e100"))
+    vector = np.atleast_1d(to_floats(values, what, _PLACE))
     if size is not None and vector.size == 1:
         vector = np.full(size, vector[0])
     if vector.ndim != 1:
@@ -119,16 +118,13 @@ def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floa
     if size is None and vector.size < 1:
         raise ValueError(f"{what} must name at least one arm, got none.")
     if size is not None and vector.size != size:
-        raise ValueError(
-            f"{what} must be one number or one for each of {size} arms, got {vector.size}."
-        )
+        want = f"one number or one for each of {size} arms"
+        raise ValueError(f"{what} must be {want}, got {vector.size}.")
     for i in np.flatnonzero(~np.isfinite(vector)):
         raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
     # Their squares must neither overflow nor vanish.
     for i in np.flatnonzero(np.abs(vector) > 1e100):
-        raise ValueError(
-            f"{what} must lie between -1e100 and 1e100, got {vector[i]:g} for arm {i + 1}."
-        )
+        raise ValueError(f"{what} must lie {_PLACE}, got {vector[i]:g} for arm {i + 1}.")
     return vector
 
 
@@ -225,10 +221,7 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
 
 
 def custom_rewards(
-    sample: Callable[..., float],
-    means: Numbers,
-    sigma: float,
-    scales: Numbers | float = 1.0,
+    sample: Callable[..., float], means: Numbers, sigma: float, scales: Numbers | float = 1.0
 ) -> Problem:
     """Arms with rewards drawn by your own function.
 
@@ -272,44 +265,42 @@ def custom_rewards(
     return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
 
 
-def _gaussian_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
-    return gaussian(means, 1.0 if sigma is None else sigma)
+def _uniform(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
+    return uniform_rewards(means, gaussian(means, sigma).scales * math.sqrt(3.0))
 
 
-def _bernoulli_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
-    if sigma is not None:
-        raise ValueError("--sigma does not apply to Bernoulli rewards, whose sigma is 1/2.")
-    return bernoulli(means)
-
-
-def _uniform_of_kind(means: Numbers, sigma: Numbers | float | None) -> Problem:
-    return uniform_rewards(means, _gaussian_of_kind(means, sigma).scales * math.sqrt(3.0))
-
-
-# From means and, if given, standard deviations: what the command line offers.
-KINDS: dict[str, Callable[[Numbers, Numbers | float | None], Problem]] = {
-    "gaussian": _gaussian_of_kind,
-    "bernoulli": _bernoulli_of_kind,
-    "uniform": _uniform_of_kind,
+# From means and, where they take it, sigma: the standard deviation of each arm, or of all.
+KINDS: dict[str, Callable[..., Problem]] = {
+    "gaussian": gaussian,
+    "bernoulli": bernoulli,
+    "uniform": _uniform,
 }
+
+
+def takes_sigma(name: str) -> bool:
+    """Tell whether rewards of the kind called `name` have a standard deviation to choose.
+
+    >>> takes_sigma("gaussian"), takes_sigma("bernoulli")
+    (True, False)
+    """
+    if name not in KINDS:
+        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
+    return "sigma" in inspect.signature(KINDS[name]).parameters
 
 
 def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> Problem:
     """Return arms with rewards of the kind called `name`.
 
-    Examples
-    --------
     >>> of_kind("bernoulli", [0.5, 0.4])
     <problem means 0.5, 0.4: 2 arms, bernoulli, sigma=0.5>
     """
-    if name not in KINDS:
-        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
-    return KINDS[name](means, sigma)
+    if not takes_sigma(name) and sigma is not None:
+        raise ValueError(f"sigma does not apply to {name} rewards.")
+    return KINDS[name](means) if sigma is None else KINDS[name](means, sigma=sigma)
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
-    made = gaussian(means, sigma)
-    return Problem(made.means, made.scales, made.rewards, made.sigma, name, horizon)
+    return replace(gaussian(means, sigma), name=name, paper_horizon=horizon)
 
 
 def _arms(K: int, least: int = 1) -> int:
@@ -356,10 +347,8 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
 
     Parameters
     ----------
-    K : int, optional
-        Number of arms, at least 2.
-    sigma : float or list of float, optional
-        Standard deviation of the rewards.
+    K, sigma : optional
+        As for `gap`; at least 2 arms.
 
     Returns
     -------
@@ -382,10 +371,8 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
 
     Parameters
     ----------
-    K : int, optional
-        Number of arms.
-    sigma : float or list of float, optional
-        Standard deviation of the rewards.
+    K, sigma : optional
+        As for `gap`.
 
     Returns
     -------
@@ -406,10 +393,8 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
 
     Parameters
     ----------
-    K : int, optional
-        Number of arms, at least 2.
-    sigma : float or list of float, optional
-        Standard deviation of the rewards.
+    K, sigma : optional
+        As for `gap`; at least 2 arms.
 
     Returns
     -------
@@ -462,7 +447,6 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
     for key in numbers:
         if key not in allowed:
-            raise ValueError(
-                f"{name!r} has no parameter {shown(key)}; it has {', '.join(allowed)}."
-            )
+            has = ", ".join(allowed)
+            raise ValueError(f"{name!r} has no parameter {shown(key)}; it has {has}.")
     return make(**numbers, sigma=sigma)

@@ -16,10 +16,7 @@ _PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
 class Meter:
     """Shows the policy, its finished runs, the rate in pulls per second, and the time left.
 
-    Parameters
-    ----------
-    wanted : bool or None
-        None shows it if standard error is a terminal.
+    If `wanted` is None, it is shown if standard error is a terminal.
     """
 
     def __init__(self, wanted: bool | None) -> None:

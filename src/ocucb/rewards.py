@@ -1,8 +1,8 @@
 """What arms pay: one entry for each kind of reward.
 
-A kind of reward knows how to draw one reward and, where possible, the sum of many at once; its
-Kullback-Leibler divergence; the likelihood ratio for a tilted mean and its standard deviation; and
-its bounds. Engines and policies ask what a kind can do; none of them tests its name.
+A kind of reward knows how to draw one reward; its Kullback-Leibler divergence; the likelihood ratio
+for a tilted mean and its standard deviation; and its bounds. Engines and policies ask what a kind
+can do; none of them tests its name.
 
 To add a kind, add an entry to `KINDS` here, and to `problems.py` a constructor and its line in
 `KINDS` there.
@@ -22,7 +22,7 @@ import numpy as np
 from ._memo import cached_property
 from ._types import Words
 from ._users import Snapshot
-from .random import binomial, normal, uniform
+from .random import normal, uniform
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,6 @@ class Rewards:
         Its name in tables and files.
     sample : callable
         ``sample(mean, scale, stream)`` draws one reward.
-    sample_sum : callable or None
-        ``sample_sum(count, mean, scale, stream)`` draws the sum of `count` rewards in constant
-        time; None if that is impossible.
     divergence : callable or None
         ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
         `mean` from those with mean `other`.
@@ -59,7 +56,6 @@ class Rewards:
 
     name: str
     sample: Callable[..., float]
-    sample_sum: Callable[..., float] | None = None
     divergence: Callable[..., float] | None = None
     log_likelihood_ratio: Callable[..., float] | None = None
     deviation: Callable[[float, float], float] | None = None
@@ -69,10 +65,8 @@ class Rewards:
 
     @cached_property
     def code(self) -> Snapshot:
-        """The functions that kernels call, compiled; a user's are frozen at first use."""
-        parts = {"draw": self.sample, "draw_sum": self.sample_sum}
-        functions = {name: part for name, part in parts.items() if part is not None}
-        return Snapshot(functions, KINDS.get(self.name) is self)
+        """What kernels call, compiled; a user's is frozen at first use."""
+        return Snapshot({"draw": self.sample}, KINDS.get(self.name) is self)
 
     @property
     def draw(self) -> Callable[..., float]:
@@ -89,10 +83,6 @@ class Rewards:
 
 def _draw_gaussian(mean: float, scale: float, stream: Words) -> float:
     return mean + scale * normal(stream)
-
-
-def _sum_gaussian(count: float, mean: float, scale: float, stream: Words) -> float:
-    return count * mean + scale * sqrt(count) * normal(stream)
 
 
 def _divergence_gaussian(mean: float, other: float, scale: float) -> float:
@@ -114,10 +104,6 @@ def _no_bounds(mean: float, scale: float) -> tuple[float, float]:
 
 def _draw_bernoulli(mean: float, scale: float, stream: Words) -> float:
     return 1.0 if uniform(stream) < mean else 0.0
-
-
-def _sum_bernoulli(count: float, mean: float, scale: float, stream: Words) -> float:
-    return binomial(stream, count, mean)
 
 
 def _xlog(x: float, ratio: float) -> float:
@@ -163,7 +149,6 @@ def _around_mean(mean: float, scale: float) -> tuple[float, float]:
 GAUSSIAN = Rewards(
     "gaussian",
     _draw_gaussian,
-    sample_sum=_sum_gaussian,
     divergence=_divergence_gaussian,
     log_likelihood_ratio=_ratio_gaussian,
     deviation=_deviation_gaussian,
@@ -173,7 +158,6 @@ GAUSSIAN = Rewards(
 BERNOULLI = Rewards(
     "bernoulli",
     _draw_bernoulli,
-    sample_sum=_sum_bernoulli,
     divergence=_divergence_bernoulli,
     log_likelihood_ratio=_ratio_bernoulli,
     deviation=_deviation_bernoulli,

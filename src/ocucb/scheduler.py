@@ -11,32 +11,18 @@ import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._types import Flags
 from ._waiting import NAP, Interrupts, outcome_of
-from .importance import PILOT_RUNS, WORTHWHILE, Mixture, Pilot, first_mixture, improved, obstacle
+from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
 from .results import Moments, SimulationResult, result_of
-from .specification import (
-    Block,
-    Spans,
-    Specification,
-    Stopped,
-    run_blocks,
-    run_blocks_remotely,
-    run_pilot_remotely,
-)
+from .specification import Block, Spans, Specification, Stopped, remotely, run_blocks, run_pilot
 from .store import Store
 
 FEWEST_RUNS = 1000  # before a precision counts as reached: an early error bar is too uncertain
@@ -47,26 +33,13 @@ _TASK = 0.5  # seconds of work in a task for an executor: handing one over costs
 
 @dataclass
 class Job:
-    """What is to be played, and its progress.
-
-    Attributes
-    ----------
-    specification : Specification
-    runs : int
-        Runs wanted; with `precision`, the maximum.
-    precision : float or None
-        Finish when two standard errors are at most this share of the mean.
-    merged : Moments or None
-        The outcome so far.
-    seconds : float
-        Total time of the blocks so far.
-    """
+    """What is to be played, and its progress."""
 
     specification: Specification
-    runs: int
-    precision: float | None = None
-    merged: Moments | None = None
-    seconds: float = 0.0
+    runs: int  # wanted; with a precision, the maximum
+    precision: float | None = None  # finish when two standard errors are this share of the mean
+    merged: Moments | None = None  # the outcome so far
+    seconds: float = 0.0  # total time of the blocks so far
 
     @property
     def finished(self) -> bool:
@@ -138,6 +111,10 @@ class _Batch:
     future: Future[list[Block]] | None
     blocks: list[Block] | None
 
+    def cancel(self) -> None:
+        if self.future is not None:
+            self.future.cancel()
+
 
 def run_jobs(
     jobs: Iterable[Job],
@@ -149,71 +126,80 @@ def run_jobs(
     watch: Watch | None = None,
     interrupts: Interrupts | None = None,
 ) -> Iterator[Job]:
-    """Play jobs and yield each when it is finished, in order.
+    """Play jobs, taken as workers become free, and yield each when it is finished, in order.
 
-    Parameters
-    ----------
-    jobs : iterable of Job
-        Taken as workers become free.
-    threads : int
-        Number of threads if no executor is given.
-    executor : Executor, optional
-        Plays the blocks instead of threads.
-    in_flight : int, optional
-        Tasks, of one or more blocks, that the executor has at a time.
-    store : Store, optional
-        Where finished blocks are looked up and kept.
-    watch : callable, optional
-        Called with the job, each block once merged, and whether it was played now.
-    interrupts : Interrupts, optional
-        What Ctrl-C does meanwhile.
+    An executor, if there is one, plays the blocks instead of threads, and has at most `in_flight`
+    tasks, of one or more blocks, at a time. A store is where finished blocks are looked up and
+    kept. `watch` is called with the job, each block once merged, and whether it was played now.
     """
-    ours = ThreadPoolExecutor(threads) if executor is None else None
     interrupts = Interrupts() if interrupts is None else interrupts
-    stop = interrupts.new_flag()
-    capacity = 4 * threads if ours is not None else in_flight or _IN_FLIGHT
-    coming = _batches(jobs, store, 0.0 if ours is not None else _TASK)
+    capacity = 4 * threads if executor is None else in_flight or _IN_FLIGHT
+    coming = _batches(jobs, store, 0.0 if executor is None else _TASK)
     line: deque[_Batch] = deque()
+    with _workers(threads, executor, interrupts, store is not None) as submit:
+        try:
+            while True:
+                while len(line) < capacity and (due := next(coming, None)) is not None:
+                    job, spans, known = due
+                    future = None if known else submit(run_blocks, job.specification, spans)
+                    line.append(_Batch(job, future, [known] if known else None))
+                interrupts.check()
+                if not line:
+                    if store is not None:
+                        store.flush()
+                    return
+                head = line[0]
+                if head.blocks is None:
+                    _collect(line, store)
+                    continue
+                line.popleft()
+                for block in head.blocks:
+                    if not head.job.finished:
+                        head.job.take(block)
+                        if watch is not None:
+                            watch(head.job, block, head.future is not None)
+                if head.job.finished:
+                    # blocks that were queued in case the job was not yet precise enough
+                    while line and line[0].job is head.job:
+                        line.popleft().cancel()
+                    yield head.job
+        finally:
+            for batch in line:
+                batch.cancel()
+
+
+@contextmanager
+def _workers(
+    threads: int, executor: Executor | None, interrupts: Interrupts, stored: bool
+) -> Iterator[Callable[..., Future[Any]]]:
+    """Give a function that submits ``task(specification, *arguments)`` to threads or an executor.
+
+    Threads stop when the context ends or on Ctrl-C. Errors point to a store if there is one.
+    """
+    ours = futures.ThreadPoolExecutor(threads) if executor is None else None
+    stop = interrupts.new_flag()
+
+    def submit(
+        task: Callable[..., Any], specification: Specification, *arguments: Any
+    ) -> Future[Any]:
+        if ours is not None:
+            return ours.submit(task, specification, *arguments, stop)
+        assert executor is not None
+        return executor.submit(remotely, task, specification.package, *arguments)
+
     try:
-        while True:
-            while len(line) < capacity and (due := next(coming, None)) is not None:
-                line.append(_placed(*due, ours, executor, stop))
-            interrupts.check()
-            if not line:
-                if store is not None:
-                    store.flush()
-                return
-            head = line[0]
-            if head.blocks is None:
-                _collect(line, store)
-                continue
-            line.popleft()
-            for block in head.blocks:
-                if not head.job.finished:
-                    head.job.take(block)
-                    if watch is not None:
-                        watch(head.job, block, head.future is not None)
-            if head.job.finished:
-                _drop(line, head.job)
-                yield head.job
+        yield submit
     except Stopped:
         raise KeyboardInterrupt from None
-    except (BrokenExecutor, CancelledError) as error:
-        raise _workers_gone(error, store is not None) from error
+    except (futures.BrokenExecutor, futures.CancelledError) as error:
+        again = "again to resume from the store." if stored else "again."
+        raise RuntimeError(
+            f"lost all workers ({type(error).__name__}: {error}); restart them and run {again}"
+        ) from error
     finally:
-        for batch in line:
-            if batch.future is not None:
-                batch.future.cancel()
         stop[0] = True
         if ours is not None:
             ours.shutdown(wait=False, cancel_futures=True)
-
-
-def _workers_gone(error: BaseException, stored: bool) -> RuntimeError:
-    again = "again to resume from the store." if stored else "again."
-    return RuntimeError(
-        f"the workers are gone ({type(error).__name__}: {error}); restart them and run {again}"
-    )
 
 
 def tilt(
@@ -232,8 +218,20 @@ def tilt(
     """
     reason = obstacle(specification.problem, specification.horizon)
     if reason is None:
-        heard = Interrupts() if interrupts is None else interrupts
-        mixture, gain = _piloted(specification, threads, executor, stored, heard)
+        interrupts = Interrupts() if interrupts is None else interrupts
+        first = first_mixture(specification.problem, specification.horizon)
+        trial = specification.drawn_from(first)
+        tasks: list[Future[Pilot]] = []
+        with _workers(threads, executor, interrupts, stored) as submit:
+            try:
+                for start in range(0, PILOT_RUNS, _PILOT_BLOCK):
+                    tasks.append(submit(run_pilot, trial, start, _PILOT_BLOCK))
+                parts = [outcome_of(task, interrupts) for task in tasks]
+            finally:
+                for task in tasks:
+                    task.cancel()
+        pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        mixture, gain = improved(first, specification.problem, pilot)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return specification.drawn_from(mixture)
         reason = "the pilot found nothing to gain"
@@ -242,51 +240,6 @@ def tilt(
             f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
         )
     return specification
-
-
-def _piloted(
-    specification: Specification,
-    threads: int,
-    executor: Executor | None,
-    stored: bool,
-    interrupts: Interrupts,
-) -> tuple[Mixture, float]:
-    """Return the mixture that a pilot finds, and its gain."""
-    first = first_mixture(specification.problem, specification.horizon)
-    trial = specification.drawn_from(first)
-    ours = ThreadPoolExecutor(threads) if executor is None else None
-    stop = interrupts.new_flag()
-    starts = range(0, PILOT_RUNS, _PILOT_BLOCK)
-    tasks: list[Future[Pilot]] = []
-    try:
-        if ours is not None:
-            tasks = [ours.submit(trial.play_pilot, i, _PILOT_BLOCK, stop) for i in starts]
-        else:
-            assert executor is not None
-            package = trial.package
-            for i in starts:
-                tasks.append(executor.submit(run_pilot_remotely, package, i, _PILOT_BLOCK))
-        parts = [outcome_of(task, interrupts) for task in tasks]
-    except Stopped:
-        raise KeyboardInterrupt from None
-    except (BrokenExecutor, CancelledError) as error:
-        raise _workers_gone(error, stored) from error
-    finally:
-        for task in tasks:
-            task.cancel()
-        stop[0] = True
-        if ours is not None:
-            ours.shutdown(wait=False, cancel_futures=True)
-    pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    return improved(first, specification.problem, pilot)
-
-
-def _drop(line: deque[_Batch], job: Job) -> None:
-    """Discard blocks that were queued in case the job was not yet precise enough."""
-    while line and line[0].job is job:
-        batch = line.popleft()
-        if batch.future is not None:
-            batch.future.cancel()
 
 
 def _batches(
@@ -314,27 +267,10 @@ def _batches(
             yield job, spans, None
 
 
-def _placed(
-    job: Job,
-    spans: Spans,
-    known: Block | None,
-    ours: Executor | None,
-    executor: Executor | None,
-    stop: Flags,
-) -> _Batch:
-    """Submit blocks to a worker, unless they are known."""
-    if known is not None:
-        return _Batch(job, None, [known])
-    if ours is not None:
-        return _Batch(job, ours.submit(run_blocks, job.specification, spans, stop), None)
-    assert executor is not None
-    return _Batch(job, executor.submit(run_blocks_remotely, job.specification.package, spans), None)
-
-
 def _collect(line: deque[_Batch], store: Store | None) -> None:
     """Wait until something is done, and store what is finished."""
     playing = [batch.future for batch in line if batch.future is not None and batch.blocks is None]
-    wait(playing, NAP, FIRST_COMPLETED)
+    futures.wait(playing, NAP, futures.FIRST_COMPLETED)
     for batch in line:
         if batch.blocks is None and batch.future is not None and batch.future.done():
             batch.blocks = batch.future.result()

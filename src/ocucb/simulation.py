@@ -47,12 +47,7 @@ class SimulationInterrupted(KeyboardInterrupt):
     Parameters
     ----------
     result : SimulationResult or None
-        The finished runs.
-
-    Attributes
-    ----------
-    result : SimulationResult or None
-        The finished runs; None if there are none.
+        The finished runs; None if there are none. It becomes an attribute.
 
     Examples
     --------
@@ -150,11 +145,12 @@ def simulate(
     """
     players = to_policies(policies)
     if not isinstance(problem, Problem):
-        raise TypeError(
-            f"problem must be a Problem such as gap(K=2, gap=0.3), got {shown(problem)}."
-        )
+        got = shown(problem)
+        raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {got}.")
     horizon = to_count(horizon, "horizon")
-    share = None if precision is None else _precision(precision)
+    share = None if precision is None else to_float(precision, "precision", "between 0 and 1")
+    if share is not None and not 0.0 < share < 1.0:
+        raise ValueError(f"precision must lie between 0 and 1, got {shown(precision)}.")
     if runs is None:
         runs = DEFAULT_RUNS if share is None else MOST_RUNS
     runs = to_count(runs, "runs")
@@ -163,9 +159,8 @@ def simulate(
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if sampling not in ("auto", *SAMPLINGS):
-        raise ValueError(
-            f"unknown sampling {shown(sampling)}; choose from auto, {', '.join(SAMPLINGS)}."
-        )
+        known = ", ".join(("auto", *SAMPLINGS))
+        raise ValueError(f"unknown sampling {shown(sampling)}; choose from {known}.")
     if not isinstance(store, Store | str | os.PathLike | None):
         raise TypeError(f"store must be a path or a Store, got {shown(store)}.")
     if store is not None and rng is None:
@@ -227,12 +222,7 @@ def simulate(
 
 
 def specify(
-    policy: Policy,
-    problem: Problem,
-    horizon: int,
-    checkpoints: Counts,
-    seed: int,
-    engine: str,
+    policy: Policy, problem: Problem, horizon: int, checkpoints: Counts, seed: int, engine: str
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
     policy, problem = policy.retaken(), problem.retaken()
@@ -258,9 +248,8 @@ def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
     share = largest * horizon * 2.0**-53 / problem.sigma
     if share > _ROUNDING:
         advice = "only differences of means matter, so subtract a constant from all of them"
-        place = (
-            f"means as large as {largest:g} over {horizon:,} rounds, with sigma {problem.sigma:g}"
-        )
+        place = f"means as large as {largest:g} over {horizon:,} rounds"
+        place += f", with sigma {problem.sigma:g}"
         if share > 1.0:
             raise ValueError(f"{policy.label}: rounding swamps the noise with {place}; {advice}.")
         warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=4)
@@ -296,14 +285,6 @@ def to_workers(given: Any) -> int:
     if threads > MOST_WORKERS:
         raise ValueError(f"workers must be at most {MOST_WORKERS}, got {threads}.")
     return threads
-
-
-def _precision(given: Any) -> float:
-    """Return a share of the mean, or say what is wrong with it."""
-    share = to_float(given, "precision", "between 0 and 1")
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"precision must lie between 0 and 1, got {shown(given)}.")
-    return share
 
 
 def _checkpoints(given: Any, horizon: int) -> Counts:

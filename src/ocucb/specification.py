@@ -12,12 +12,14 @@ import hashlib
 import pickle
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
+from . import engine as engines
 from ._compile import translate_numba_errors
 from ._memo import cached_property
 from ._text import shown
@@ -25,20 +27,10 @@ from ._types import Counts, Flags, Words
 from ._users import is_ours
 from ._version import __version__
 from ._waiting import at_fork
-from .engine import (
-    NUMERICS,
-    Engine,
-    Kernel,
-    Outcome,
-    block_runs,
-    engine_named,
-    kernel_of,
-    new_game,
-    new_outcome,
-)
+from .engine import NUMERICS, Engine, Kernel, Outcome
 from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
 from .policies import Policy
-from .policies._base import formula_raised
+from .policies._families import formula_raised
 from .problems import Problem
 from .random import stream_key
 from .results import UNSEEN, Description, Moments
@@ -48,32 +40,18 @@ _SMALLEST = 64  # runs in the first blocks
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """One policy on one problem: all that determines the outcome of runs 0, 1, 2 and so on.
-
-    Attributes
-    ----------
-    policy : Policy
-    problem : Problem
-    horizon : int
-    checkpoints : ndarray
-        Rounds after which regret is measured; the last is the horizon.
-    seed : int
-    engine : str
-        The name of an engine that can play it.
-    mixture : Mixture
-        What runs are drawn from.
-    """
+    """One policy on one problem: all that determines the outcome of runs 0, 1, 2 and so on."""
 
     policy: Policy
     problem: Problem
     horizon: int
-    checkpoints: Counts
+    checkpoints: Counts  # rounds after which regret is measured; the last is the horizon
     seed: int
-    engine: str
-    mixture: Mixture = PLAIN
+    engine: str  # the name of one that can play it
+    mixture: Mixture = PLAIN  # what runs are drawn from
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Specification, tuple(getattr(self, one.name) for one in fields(self))
+        return Specification, tuple(getattr(self, field.name) for field in fields(self))
 
     def drawn_from(self, mixture: Mixture) -> Specification:
         """Return the specification with another mixture; a user's table is not made again."""
@@ -116,20 +94,11 @@ class Specification:
         place = f"{rewards.sample.__module__}.{rewards.sample.__qualname__}"
         if is_ours(rewards.sample):
             place = f"ocucb.problems._draw_{rewards.name}"
-        facts = [  # stores depend on their order
-            f"numerics {NUMERICS}",
-            who,
-            problem,
-            self.problem.sigma.hex(),
-            horizon,
-            self.checkpoints.tolist(),
-            self.seed,
-            engine,
-            self._largest,
-            place,
-            *mixture,
-        ]
-        return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
+        # stores depend on the order of these
+        what = (who, problem, self.problem.sigma.hex(), horizon, self.checkpoints.tolist())
+        how = (self.seed, engine, self._largest, place, *mixture)
+        text = "\n".join(map(str, (f"numerics {NUMERICS}", *what, *how)))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def check(self) -> None:
         """Refuse a user's functions whose meaning has changed since first use."""
@@ -154,12 +123,12 @@ class Specification:
 
     @cached_property
     def _engine(self) -> Engine:
-        return engine_named(self.engine, self.policy, self.problem, self.horizon)
+        return engines.engine_named(self.engine, self.policy, self.problem, self.horizon)
 
     @cached_property
     def _largest(self) -> int:
         cost = self._engine.cost(self.policy, self.problem, self.horizon)
-        return block_runs(cost, self.problem.arms, self.checkpoints.size)
+        return engines.block_runs(cost, self.problem.arms, self.checkpoints.size)
 
     def block_from(self, first: int) -> int:
         """Return the number of runs in the block that begins with run `first`.
@@ -167,8 +136,6 @@ class Specification:
         The first blocks are small, and later ones have at most an eighth of the runs before them:
         a longer simulation finds most runs of a shorter one in whole blocks.
 
-        Examples
-        --------
         >>> import ocucb
         >>> spec = Specification(ocucb.UCB(), ocucb.gap(), 100, np.array([100]), 1, "step")
         >>> spec.block_from(0), spec.block_from(512), spec.block_from(1024), spec.block_from(10**6)
@@ -179,22 +146,18 @@ class Specification:
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
         """Play runs; once ``stop[0]`` is true, `Stopped` is raised promptly."""
-        outcome = self._outcome(first, runs, stop)
+        outcome = self.outcome(first, runs, stop)
         pulls = outcome.pulls[:, self.mixture.arm]
         weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
         return Moments.of(outcome, weights, self.problem.gaps, first)
 
-    def play_pilot(self, first: int, runs: int, stop: Flags | None = None) -> Pilot:
-        """Play runs for the choice of a mixture."""
-        outcome = self._outcome(first, runs, stop)
-        arm_pulls = outcome.pulls[:, self.mixture.arm]
-        return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
-
-    def _outcome(self, first: int, runs: int, stop: Flags | None) -> Outcome:
+    def outcome(self, first: int, runs: int, stop: Flags | None = None) -> Outcome:
         """Play runs and return the outcome of each."""
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
-        game = new_game(self._engine, self.problem, self.horizon, self.checkpoints, self.mixture)
-        outcome = new_outcome(runs, game)
+        game = engines.new_game(
+            self._engine, self.problem, self.horizon, self.checkpoints, self.mixture
+        )
+        outcome = engines.new_outcome(runs, game)
         kernel, arguments = self._kernel, self._arguments  # whose errors are not the formula's
         try:
             kernel(arguments, game, self._key, first, outcome, stop)
@@ -217,13 +180,9 @@ class Specification:
             reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
-            if self.policy.family.reading != "plain":
-                reason = f"a negative budget, or {reason}"
-            if self.policy.family.kind == "sampling":
-                reason = "a deviation that is negative or not finite"
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in run {first + run}: its formula "
-                f"gave {reason}."
+                f"gave {self.policy.family.rule.failure(reason)}."
             )
         return outcome
 
@@ -248,7 +207,7 @@ class Specification:
 
     @cached_property
     def _kernel(self) -> Kernel:
-        return kernel_of(self.policy.family, self.problem.rewards, self._engine)
+        return engines.kernel_of(self.policy.family, self.problem.rewards, self._engine)
 
     @cached_property
     def package(self) -> bytes:
@@ -267,7 +226,7 @@ class Specification:
     def prepare(self) -> None:
         """Compile what is needed, so that errors surface before play."""
         with translate_numba_errors(f"{self.policy.label} on {self.problem.rewards.name} rewards"):
-            self._outcome(0, 0, None)
+            self.outcome(0, 0)
 
 
 @dataclass(frozen=True)
@@ -298,14 +257,18 @@ def run_blocks(
     return blocks
 
 
-def run_blocks_remotely(package: bytes, spans: Spans) -> list[Block]:
-    """Play blocks of a packed specification: the task that executors run."""
-    return run_blocks(_unpacked(package), spans)
+def run_pilot(
+    specification: Specification, first: int, runs: int, stop: Flags | None = None
+) -> Pilot:
+    """Play runs for the choice of a mixture."""
+    outcome = specification.outcome(first, runs, stop)
+    arm_pulls = outcome.pulls[:, specification.mixture.arm]
+    return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
 
 
-def run_pilot_remotely(package: bytes, first: int, runs: int) -> Pilot:
-    """Play runs of a pilot of a packed specification, likewise."""
-    return _unpacked(package).play_pilot(first, runs)
+def remotely(task: Callable[..., Any], package: bytes, *arguments: Any) -> Any:
+    """Call one of the functions above with a packed specification: what executors run."""
+    return task(_unpacked(package), *arguments)
 
 
 _RECEIVED: dict[bytes, Specification] = {}

@@ -7,7 +7,6 @@ synchronously: committed blocks survive a kill or a power cut.
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
 import time
@@ -15,31 +14,19 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._text import duration, shown, table
-from .results import (
-    BINS,
-    CONTROLS,
-    SAMPLE_SIZE,
-    Description,
-    Moments,
-    PolicyResult,
-    SimulationResult,
-    joined,
-    result_of,
-    with_half_width,
-    write_rows,
-)
+from ._text import shown
+from .results import Description, Moments, SimulationResult, Stored, result_of
+from .results.moments import FORMAT
 from .specification import Block, Specification
 
 _APPLICATION = 0x6F637563  # "ocuc", in the file's header
-_FORMAT = 3
 _BEGINNING = b"SQLite format 3\0"
 _PAUSE = 0.25  # seconds between commits: a synchronous one may take ten milliseconds
 _CHECKED = 2**28  # bytes: files up to this size are checked for damage when opened
@@ -120,21 +107,6 @@ class StoreError(RuntimeError):
     result: SimulationResult | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Stored(SimulationResult):
-    """One policy in a store: its result so far, and when its last block was finished."""
-
-    finished: float
-
-    @property
-    def result(self) -> PolicyResult:
-        """The policy's result."""
-        return self.policies[0]
-
-    def __repr__(self) -> str:
-        return listing([self])
-
-
 class Store:
     """Finished blocks in an SQLite file.
 
@@ -153,7 +125,7 @@ class Store:
     >>> first = ocucb.simulate("ucb", ocucb.gap(), 100, runs=1000, rng=1, store=path)
     >>> more = ocucb.simulate("ucb", ocucb.gap(), 100, runs=2000, rng=1, store=path)
     >>> with ocucb.Store(path) as store:
-    ...     [(one.result.label, one.result.runs) for one in store.contents()]
+    ...     [(each.result.label, each.result.runs) for each in store.contents()]
     [('UCB', 2000)]
     """
 
@@ -225,7 +197,7 @@ class Store:
                 for table in _TABLES:
                     database.execute(table)
                 database.execute(f"pragma application_id = {_APPLICATION}")
-                database.execute(f"pragma user_version = {_FORMAT}")
+                database.execute(f"pragma user_version = {FORMAT}")
         self._write_ahead()  # only now, so that the header is in the file itself, not the log
 
     def _is_empty(self) -> bool:
@@ -249,15 +221,14 @@ class Store:
             raise StoreError(f"{self.path} is empty; simulate with --store to fill it.")
         if database.execute("pragma application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(
-                f"{self.path} is another program's database; it was left unchanged: choose "
-                "another file."
+                f"{self.path} is not an ocucb store; it was left unchanged: choose another file."
             )
         version = database.execute("pragma user_version").fetchone()[0]
-        if version != _FORMAT:
-            age = "a newer" if version > _FORMAT else "an older"
+        if version != FORMAT:
+            age = "a newer" if version > FORMAT else "an older"
             raise StoreError(
                 f"{self.path} was written by {age} ocucb (format {version}; this version reads "
-                f"{_FORMAT}); use that version, or choose another file."
+                f"{FORMAT}); use that version, or choose another file."
             )
         if self.path.stat().st_size <= _CHECKED:
             found = database.execute("pragma quick_check(1)").fetchone()[0]
@@ -353,8 +324,7 @@ class Store:
             if moments is not None:
                 return Block(first, moments, float(seconds))
         warnings.warn(
-            f"{self.path}: replaying a damaged block of {specification.policy.label}.",
-            stacklevel=2,
+            f"{self.path}: replaying a damaged block of {specification.policy.label}.", stacklevel=2
         )
         return None
 
@@ -386,9 +356,8 @@ class Store:
     def holds_runs(self) -> bool:
         """Whether the store holds any finished block."""
         with self._translate_errors():
-            return bool(
-                self._database.execute("select exists (select 1 from blocks)").fetchone()[0]
-            )
+            found = self._database.execute("select exists (select 1 from blocks)").fetchone()
+            return bool(found[0])
 
     def add(self, specification: Specification, block: Block) -> None:
         """Add a finished block, to be committed shortly."""
@@ -407,19 +376,13 @@ class Store:
         now = time.time()
         with self._translate_errors(), self._transaction():
             for specification, block in self._pending:
-                packed, identity = _packed(block.moments), specification.identity
+                packed, place = _packed(block.moments), (block.first, block.moments.runs)
+                checksum = zlib.crc32(packed, _place(specification.identity, *place))
+                number = self._number(specification)
                 # "or replace": a replayed block replaces a damaged one.
                 self._database.execute(
                     "insert or replace into blocks values (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        self._number(specification),
-                        block.first,
-                        block.moments.runs,
-                        packed,
-                        zlib.crc32(packed, _place(identity, block.first, block.moments.runs)),
-                        block.seconds,
-                        now,
-                    ),
+                    (number, *place, packed, checksum, block.seconds, now),
                 )
         self._pending.clear()
         self._committed = time.monotonic()
@@ -443,33 +406,19 @@ class Store:
     def contents(self, samples: bool = True) -> list[Stored]:
         """Return every simulation in the store, with its runs up to the first gap.
 
-        Warns if a damaged block causes a gap.
+        Each has one policy, its `result`, and the time when it was `finished`. Warns if a damaged
+        block causes a gap.
 
         Parameters
         ----------
         samples : bool, optional
             Keep the regrets of single runs, for quantiles and the errors of tails: a megabyte per
             simulation.
-
-        Returns
-        -------
-        list of SimulationResult
-            Each with one policy, its `result`, and the time when it was `finished`.
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> path = folder.name + "/results.db"
-        >>> result = ocucb.simulate("ucb", ocucb.gap(), 100, runs=100, rng=1, store=path)
-        >>> with ocucb.Store(path, read_only=True) as store:
-        ...     [(one.problem, one.result.runs) for one in store.contents()]
-        [('gap:K=2,gap=0.3', 100)]
         """
         with self._reading():
             simulations = self._database.execute("select * from simulations order by id").fetchall()
             found = (self._stored(samples, *row) for row in simulations)
-            return [one for one in found if one is not None]
+            return [stored for stored in found if stored is not None]
 
     def _stored(self, samples: bool, number: int, identity: str, *columns: Any) -> Stored | None:
         played = _described(columns)
@@ -510,47 +459,6 @@ class Store:
         return Stored(**vars(result), finished=newest)
 
 
-def together(found: list[Stored]) -> list[SimulationResult]:
-    """Group simulations as `simulate` does: policies on the same problem together."""
-    groups: dict[tuple[object, ...], list[Stored]] = {}
-    for one in found:
-        place = (one.problem, one.rewards, one.sigma, one.seed, one.result.horizon)
-        groups.setdefault((*place, one.means.tobytes()), []).append(one)
-    return [joined(group) for group in groups.values()]
-
-
-def listing(found: list[Stored]) -> str:
-    """Return simulations as text, one line each."""
-    rows = [
-        ("policy", "problem", "horizon", "seed", "runs", "mean regret", "± 2 s.e.", "engine", "age")
-    ]
-    for one in found:
-        result = one.result
-        rows.append(
-            (
-                result.label,
-                f"{one.problem} ({one.rewards})",
-                f"{result.horizon:,}",
-                str(one.seed),
-                f"{result.runs:,}",
-                *with_half_width(result.mean_regret, 2 * float(result.stderr[-1])),
-                result.engine,
-                duration(time.time() - one.finished),
-            )
-        )
-    return table(rows, left=(0, 1, 6, 7)) if found else "no simulations found"
-
-
-def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
-    """Write the regret of simulations at their checkpoints to a CSV file."""
-    rows = [
-        {**row, "rewards": result.rewards, "sigma": result.sigma, "seed": result.seed}
-        for result in together(found)
-        for row in result.rows()
-    ]
-    write_rows(rows, path, ("rewards", "sigma", "seed"))
-
-
 def _columns(specification: Specification) -> dict[str, Any]:
     """Return the row of a simulation, without its id, in the order of the table."""
     played = specification.description
@@ -575,24 +483,7 @@ def _described(columns: tuple[Any, ...]) -> Description:
 
 def _packed(moments: Moments) -> bytes:
     """Pack moments into bytes: regrets are sums of a few gaps, which compress well."""
-    parts = [np.ravel(getattr(moments, name)) for name, _ in _layout(0, 0, 0)]
-    return zlib.compress(b"".join(part.astype("<f8").tobytes() for part in parts), 1)
-
-
-def _layout(checkpoints: int, arms: int, kept: int) -> list[tuple[str, tuple[int, ...]]]:
-    """Return the names and shapes of what is packed; the sizes depend on the simulation."""
-    return [
-        *((name, (checkpoints,)) for name in ("mean", "squares")),
-        ("products", (CONTROLS, checkpoints)),
-        ("pulls", (arms,)),
-        ("centre", (1,)),
-        ("powers", (CONTROLS + 3,)),
-        ("power_products", (CONTROLS + 3, CONTROLS + 3)),
-        ("histogram", (2, BINS)),
-        ("sample", (kept,)),
-        ("weights", (kept,)),
-        ("luck", (kept, 2)),
-    ]
+    return zlib.compress(moments.numbers().astype("<f8").tobytes(), 1)
 
 
 def _place(identity: str, first: int, runs: int) -> int:
@@ -607,13 +498,7 @@ def _unpacked(
     if zlib.crc32(packed, _place(identity, first, runs)) != checksum:
         return None
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
-    layout = _layout(checkpoints, arms, max(0, min(runs, SAMPLE_SIZE - first)))
-    ends = np.cumsum([math.prod(shape) for _, shape in layout])
-    if numbers.size != ends[-1]:
+    moments = Moments.from_numbers(numbers, first, runs, checkpoints, arms)
+    if moments is None:
         raise ValueError(f"the block of {runs} runs starting at run {first} has the wrong size")
-    parts: dict[str, Any] = {
-        name: part.reshape(shape)
-        for (name, shape), part in zip(layout, np.split(numbers, ends[:-1]), strict=True)
-    }
-    parts["centre"] = float(parts["centre"][0])
-    return Moments(runs, **parts)
+    return moments

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 
-from .._compile import specialise
 from .._memo import cached_while_alive
 from .._text import shown
-from ..policies._base import Policy, PolicyFamily
+from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_binary, skip_leader, skip_thompson, step
-from .base import Engine, Game, Kernel, Outcome, new_game, new_outcome
+from .base import Engine, Game, Outcome, new_game, new_outcome
+from .run import Kernel
 
 __all__ = [
     "ENGINES",
@@ -51,11 +51,11 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     if wanted not in names:
         raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
     policy = policy.on(problem.rewards.binary)
-    kind = policy.family.kind
+    rule = policy.family.rule
     asked = [
         engine
         for engine in ENGINES
-        if wanted in ("auto", engine.name) and (engine.kind is None or engine.kind == kind)
+        if wanted in ("auto", engine.name) and isinstance(rule, engine.rule)
     ]
     obstacles = [engine.obstacle(policy, problem, horizon) for engine in asked]
     able = [engine for engine, text in zip(asked, obstacles, strict=True) if text is None]
@@ -63,7 +63,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
         return min(able, key=lambda engine: engine.cost(policy, problem, horizon))
     reason = (
         "; ".join(dict.fromkeys(filter(None, obstacles)))
-        or f"no {wanted} engine plays {kind} policies"
+        or f"no {wanted} engine plays {rule.kind} policies"
     )
     warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
     return step.ENGINE
@@ -73,7 +73,7 @@ def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> E
     """Return the engine called `name` that plays a policy on a problem."""
     policy = policy.on(problem.rewards.binary)
     for engine in ENGINES:
-        mine = engine.name == name and engine.kind in (None, policy.family.kind)
+        mine = engine.name == name and isinstance(policy.family.rule, engine.rule)
         if mine and engine.obstacle(policy, problem, horizon) is None:
             return engine
     raise ValueError(f"no engine {name!r} plays {policy.label} on {problem.rewards.name} rewards.")
@@ -91,5 +91,4 @@ def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
 
     Compiled code is cached on disk if policy and rewards are part of this package.
     """
-    template, functions = engine.kernel(family.form(rewards.binary), rewards)
-    return specialise(template, functions, keep=True)
+    return Kernel(engine.plan(family.form(rewards.binary), rewards))

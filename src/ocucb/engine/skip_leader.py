@@ -26,42 +26,21 @@ import numpy as np
 
 from .._compile import kernel_part, specialise
 from .._types import Flags, Floats, Words
-from ..policies._base import Policy, PolicyFamily
+from ..policies._families import Policy, PolicyFamily
+from ..policies._rules import ChoiceRule
 from ..problems import Problem
-from ..random import CHOICES, start_stream
 from ..rewards import Rewards
 from . import skip, skip_binary, step
-from .base import (
-    NEXT_MARK,
-    ArmCount,
-    Engine,
-    Game,
-    Kernel,
-    Outcome,
-    Stats,
-    allowance_of_bonus,
-    arm_count_slots,
-    finish_run,
-    first_rounds,
-    index_of_bonus,
-    mark_failed,
-    new_stats,
-    no_memory,
-    observe,
-    pass_mark,
-    play_each_once,
-    pseudo_regret,
-    rounds_to_mark,
-    rule_of,
-    start_run,
-)
-from .skip import record
+from .arm_counts import ArmCount, arm_count_slots
+from .base import Engine, Game, Outcome, Plan
+from .formulas import allowance_of_bonus, index_of_bonus, rule_of
+from .run import NEXT_MARK, Run, Stats, rounds_to_mark, run_slots, stats_of
 
 # Declared here, filled in by `specialise`: the policy's functions, the arms' rewards.
 choose: Callable[..., int]
 challenge: Callable[..., float]
-memory_size: Callable[[int], int]
-draw: Callable[[float, float, Words], float]
+pull: Callable[..., int]
+leapt: Callable[..., int]
 leader_arm_count: Callable[[Floats, int, float], ArmCount]
 play_leader: Callable[..., Any]
 lead_alone: Callable[..., tuple[float, float, float]]  # one of the two below
@@ -81,19 +60,20 @@ def lead_alone_gaussian(
     values: Any,
     game: Game,
     leader: int,
+    mean: float,
     level: float,
     t: float,
     pulls: float,
     total: float,
     last: float,
-    rewards: Words,
+    rng: Words,
 ) -> tuple[float, float, float]:
     """Let the leader play until its mean is not above `level` or `last` rounds are over."""
     lead = skip.Lead(t, pulls, total, 0.0, total - pulls * level)
-    mean, scale = game.drawn[leader], game.scales[leader]
+    scale = game.scales[leader]
     arm_count = leader_arm_count(game.gaps, leader, pulls)  # of no interest to what has no bonus
     t, pulls, total, _, _ = play_leader(
-        values, game, game.gaps, leader, arm_count, inf, mean, scale, level, lead, last, rewards
+        values, game, game.gaps, leader, arm_count, inf, mean, scale, level, lead, last, rng
     )
     return t, pulls, total
 
@@ -102,21 +82,20 @@ def lead_alone_binary(
     values: Any,
     game: Game,
     leader: int,
+    mean: float,
     level: float,
     t: float,
     pulls: float,
     total: float,
     last: float,
-    rewards: Words,
+    rng: Words,
 ) -> tuple[float, float, float]:
     """Do the same with rewards of 0 and 1."""
     facts = skip_binary.Facts(float(game.horizon), game.sigma, inf)
     lead = skip_binary.Lead(t, pulls, total, total / pulls)
-    mean, scale = game.drawn[leader], game.scales[leader]
+    scale = game.scales[leader]
     arm_count = leader_arm_count(game.gaps, leader, pulls)  # of no interest here, either
-    t, pulls, total, _ = play_leader(
-        values, facts, arm_count, mean, scale, level, lead, last, rewards
-    )
+    t, pulls, total, _ = play_leader(values, facts, arm_count, mean, scale, level, lead, last, rng)
     return t, pulls, total
 
 
@@ -142,79 +121,55 @@ def challenge_all(
 
 
 def play_challenged(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Let the leader play alone where it is unchallenged; elsewhere call the policy's function."""
-    arms, n = game.means.size, float(game.horizon)
+    level, arms, n = work, game.means.size, float(game.horizon)
     end = float(game.checkpoints[game.checkpoints.size - 1])
-    stats, memory, level = new_stats(arms), np.empty(memory_size(arms)), np.empty(arms)
-    sums, pulls = stats.sums, stats.pulls
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        for i in range(memory.size):
-            memory[i] = 0.0
-        done = play_each_once(game, rewards, stats, outcome, run)
-        t = float(arms)  # rounds played
-        leader, until, width = -1, 0.0, WIDTH
-        idle = 0  # choices in a row that went to the leader
-        while t < end:
-            if stop[0]:
-                return
-            if leader >= 0:
-                if pulls[leader] >= until:
-                    until = np.floor(pulls[leader] * (1.0 + width)) + 1.0
-                    width = min(0.25, 2.0 * width)
-                    challenge_all(values, game, stats, leader, until, level)
-                top = level[0]
-                for i in range(1, arms):
-                    top = max(top, level[i])
-                before = t
-                last = min(end, t + until - pulls[leader])
-                last = min(
-                    last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], pulls[leader])
+    stats, t = stats_of(run), run.rounds[0]
+    sums, pulls = run.sums, run.pulls
+    leader, until, width = -1, 0.0, WIDTH
+    idle = 0  # choices in a row that went to the leader
+    while t < end and not stop[0]:
+        if leader >= 0:
+            T, total, before = pulls[leader], sums[leader], t
+            if until <= T:
+                until = np.floor(T * (1.0 + width)) + 1.0
+                width = min(0.25, 2.0 * width)
+                challenge_all(values, game, stats, leader, until, level)
+            top = level[0]
+            for i in range(1, arms):
+                top = max(top, level[i])
+            if arms == 1 and game.tilted < 0:  # its rewards change nothing
+                T += end - t
+                t = end
+            elif total > T * (top + 1e-12 * abs(top)):
+                free = rounds_to_mark(leader == game.tilted, run.mark[NEXT_MARK], T)
+                last = min(min(end, t + until - T), t + free)
+                t, T, total = lead_alone(
+                    values, game, leader, run.drawn[leader], top, t, T, total, last, run.reward_rng
                 )
-                if arms == 1 and tilted < 0:  # its rewards change nothing
-                    pulls[leader] += end - t
-                    t = end
-                elif sums[leader] > pulls[leader] * (top + 1e-12 * abs(top)):
-                    t, pulls[leader], sums[leader] = lead_alone(
-                        values, game, leader, top, t, pulls[leader], sums[leader], last, rewards
-                    )
-                if t > before:
-                    idle = 0
-                    if leader == tilted and pulls[leader] == mark[NEXT_MARK]:
-                        pass_mark(game, stats, outcome, run)
-                    if game.checkpoints[done] <= t:
-                        done = record(game, stats, leader, t, done, outcome, run)
-                    continue
-            arm = choose(t + 1.0, n, pulls, sums, game.sigma, memory, choices, *values)
-            if arm < 0 or arm >= arms:
-                mark_failed(outcome, run)
-                break
-            observe(stats, arm, draw(drawn[arm], game.scales[arm], rewards))
-            if arm == tilted and pulls[arm] == mark[NEXT_MARK]:
-                pass_mark(game, stats, outcome, run)
-            t += 1.0
-            if t == game.checkpoints[done]:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-            best = largest_mean(stats)
-            if best != leader:
-                leader, until = best, 0.0
-            elif arm != leader:
-                T = pulls[arm]
-                level[arm] = challenge(sums[arm] / T, T, until, game.sigma, *values)
+            if t > before:
                 idle = 0
-            else:
-                idle += 1
-                if idle == 2:  # the challenges look too far ahead
-                    idle, width, until = 0, 0.25 * width, 0.0
-        finish_run(game, stats, outcome, run)
+                done = leapt(game, run, leader, T, total, t, done, outcome, row)
+                continue
+        arm = choose(t + 1.0, n, pulls, sums, game.sigma, run.memory, run.choice_rng, *values)
+        if arm < 0 or arm >= arms:
+            return False
+        t += 1.0
+        done = pull(game, run, arm, t, done, outcome, row)
+        best = largest_mean(stats)
+        if best != leader:
+            leader, until = best, 0.0
+        elif arm != leader:
+            T = pulls[arm]
+            level[arm] = challenge(sums[arm] / T, T, until, game.sigma, *values)
+            idle = 0
+        else:
+            idle += 1
+            if idle == 2:  # the challenges look too far ahead
+                idle, width, until = 0, 0.25 * width, 0.0
+    return True
 
 
 # The engine's three answers
@@ -222,8 +177,10 @@ def play_challenged(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    if policy.family.challenge is None:
-        return "it does not declare who challenges the leader (challenge=)"
+    rule = policy.family.rule
+    assert isinstance(rule, ChoiceRule)
+    if rule.challenger_index is None:
+        return "it does not declare who challenges the leader (challenger_index=)"
     if not (problem.rewards.brownian or problem.rewards.binary):
         name = problem.rewards.name
         return f"skip-ahead needs Gaussian rewards or rewards of 0 and 1, but these are {name}"
@@ -237,14 +194,11 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     return min(step.cost(policy, problem, horizon), skipping)
 
 
-def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
+def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     """Return the kernel; the leader plays as on the engine for these rewards."""
-    functions: dict[str, Any] = {
+    functions = run_slots(rewards) | {
         "choose": rule_of(family),
         "challenge": family.code.compiled["challenge"],
-        "memory_size": family.code.compiled.get("memory_size", no_memory),
-        "draw": rewards.draw,
-        "play_each_once": first_rounds(rewards),
         "bonus": no_extra,
         "concave": True,
         "has_bonus": True,
@@ -261,7 +215,7 @@ def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, An
     functions["play_leader"] = specialise(lead, functions, inline=True)
     functions["lead_alone"] = specialise(alone, functions, part=True)
     functions["challenge_all"] = specialise(challenge_all, functions, part=True)
-    return play_challenged, functions
+    return Plan(play_challenged, functions, np.empty, family.rule.memory_size)
 
 
-ENGINE = Engine("skip", "choice", obstacle, cost, kernel)
+ENGINE = Engine("skip", ChoiceRule, obstacle, cost, plan)

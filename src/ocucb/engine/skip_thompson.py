@@ -1,55 +1,12 @@
 """Skip-ahead for Thompson sampling: thinning instead of K fresh samples in every round.
 
-In each round every arm i draws a fresh sample from N(mean_i, s_i^2), where mean_i is the average of
-its T_i rewards and s_i = sigma * deviation(T_i); the arm with the largest sample is played. Most of
-these samples decide nothing. Two ways of leaving them out, both exact, alternate.
+Two ways of leaving out samples that decide nothing, both exact, alternate: while one arm leads,
+others are candidates at a bounded rate (`lead`); while none does, arms that rarely exceed a
+threshold share a Poisson clock (`compete`). docs/skip-ahead.md has the argument and its symbols.
 
-**Leading.** Let l be the arm with the largest mean. Arm j beats l with probability Q(z_j), where Q
-is the normal tail and z_j = (mean_l - mean_j) / sqrt(s_l^2 + s_j^2). While l is played, the others
-do not change and s_l does not rise. So as long as mean_l stays above a bound,
-
-    z_j >= level_j = (bound - mean_j) / sqrt(s_l^2 + s_j^2)    (with s_l as it was at the start),
-    Q(z_j) <= Q(level_j) <= rate_j = phi(level_j) / level_j  (Mills' bound; phi the density).
-
-Let a round be a candidate with probability sum_j rate_j, and let a candidate name arm j with weight
-rate_j. Draw e = level_j + Exp(1) / level_j and, if e > z_j, accept it with probability
-exp(-(e - level_j)^2 / 2). So it is accepted with probability Q(z_j) / rate_j, and is then a normal
-variate given that it exceeds z_j: the standardised difference of the two samples given that j beats
-l. Given e, the sample x of j is normal with mean mean_j + e s_j^2 / s and deviation s_l s_j / s,
-where s^2 = s_l^2 + s_j^2. If no third arm beats x, arm j is played; in all other cases l is. So j
-is played with probability P(j has the largest sample), and l with the remaining P(l has it). The
-wait for the next candidate is geometric whatever the rewards, and l is played throughout.
-
-The bound is watched without looking at every pull: height = sum_l - bound * T_l is a Gaussian
-random walk with drift. Its value m pulls ahead takes one normal variate. Given heights a and b at
-the ends, the Brownian bridge between them hits zero with probability exp(-2 a b / (m scale^2)), and
-the walk is that bridge at integer times. If this is below 1e-18 / n, the m pulls are accepted
-unseen; otherwise the midpoint is drawn given both ends, and the left half is handled first. The
-first height below zero is a stopping time, so what was drawn beyond it can be discarded; a new
-bound is chosen.
-
-**Competing.** When no arm leads, take any threshold c. Arms that often exceed it are active: they
-are sampled in every round. The others, with z_i = (c - mean_i) / s_i > 1.5, are pooled. A normal
-variate has the law of the highest point of a Poisson process with intensity phi / Phi, which has no
-point above y with probability Phi(y). So what a pooled arm draws above c are points of a Poisson
-process in time, which does not change until the arm is played, and all pooled arms share one clock.
-It runs at the sum of the rates phi(z_i) / (z_i Phi(1.5)); a point of arm i is proposed at
-z_i + Exp(1) / z_i and accepted with the ratio of the intensities. In a round where no arm exceeds c
-(a dip), the pooled arms are sampled given that they are below it. Any c is valid; the cheapest is
-learned from earlier rounds.
-
-**Error.** All this has the law of the step engine up to floating-point rounding, except for blocks
-accepted unseen. A run has at most n of them. So its distribution differs from the step engine's by
-at most 1e-18 in total variation, and that of 10^6 runs together by at most 1e-12.
-
-**Requirements.** The policy's deviation depends only on pulls and parameters (``unplayed_index`` is
-"constant") and does not rise with pulls. Rewards are Gaussian. As in the step engine, an arm whose
-deviation is nan is not played, and if no other arm is left the run's regret is nan.
-
-References
-----------
-P. A. W. Lewis and G. S. Shedler (1979), Simulation of nonhomogeneous Poisson processes by thinning,
-Naval Research Logistics 26(3).
+The policy's deviation must depend only on pulls and parameters (``unplayed_index`` is "constant")
+and not rise with pulls. As in the step engine, an arm whose deviation is nan is not played, and if
+no other arm is left the run's regret is nan.
 """
 
 from __future__ import annotations
@@ -63,34 +20,20 @@ import numpy as np
 
 from .._compile import kernel_part, rare_part, specialise
 from .._types import Counts, Flags, Floats, Words
-from ..policies._base import Policy, PolicyFamily
+from ..policies._families import Policy, PolicyFamily
+from ..policies._rules import SamplingRule
 from ..problems import Problem
-from ..random import CHOICES, normal, start_stream, uniform
+from ..random import normal, uniform
 from ..rewards import Rewards
 from . import step
-from .base import (
-    NEXT_MARK,
-    Engine,
-    Game,
-    Kernel,
-    Outcome,
-    Stats,
-    deviation_of,
-    finish_run,
-    first_rounds,
-    mark_failed,
-    new_stats,
-    observe,
-    pass_mark,
-    play_each_once,
-    pseudo_regret,
-    rounds_to_mark,
-    skip_obstacle,
-    start_run,
-)
+from .base import Engine, Game, Outcome, Plan, skip_obstacle
+from .formulas import deviation_of
+from .run import NEXT_MARK, Run, rounds_to_mark, run_slots
 
 # Declared here, filled in by `specialise`: the policy's formula.
 deviation: Callable[..., float]
+pull: Callable[..., int]
+leapt: Callable[..., int]
 
 _RISK = 1e-18  # total variation that a run may lose to pulls accepted unseen
 
@@ -251,17 +194,15 @@ def overtaken(
 def compete(
     values: Any,
     game: Game,
-    stats: Stats,
+    run: Run,
     posterior: Posterior,
     clock: Clock,
     done: int,
     t: float,
     until: float,
     caution: float,
-    rewards: Words,
-    choices: Words,
     outcome: Outcome,
-    run: int,
+    row: int,
     stop: Flags,
 ) -> tuple[float, int, float]:
     """Play round by round from t to `until`, sampling the active arms.
@@ -269,10 +210,10 @@ def compete(
     The threshold c is the largest mean - caution * spread. Returns t, the number of checkpoints
     done and the next caution; t = -1 if no arm can be played.
     """
-    drawn, scales, sigma, n = game.drawn, game.scales, game.sigma, float(game.horizon)
+    rng, sigma, n = run.choice_rng, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, _, active, pooled = clock
-    arms = scales.size
+    arms = mean.size
     K = float(arms)
     c = -np.inf
     if arms > _FEW:
@@ -296,31 +237,30 @@ def compete(
             active[busy] = i
             busy += 1
     total = sum_rates(rate, groups)
-    wait = exponential(choices) / total
-    mark = float(game.checkpoints[done])
+    wait = exponential(rng) / total
     dips, points = 0.0, 0.0
     while t < until and not stop[0]:
         t += 1.0
         best, top = -1, -np.inf
         if busy == arms:
             for i in range(arms):
-                sample = mean[i] + spread[i] * normal(choices)
+                sample = mean[i] + spread[i] * normal(rng)
                 if sample > top:
                     best, top = i, sample
         else:
             for k in range(busy):
                 i = active[k]
-                sample = mean[i] + spread[i] * normal(choices)
+                sample = mean[i] + spread[i] * normal(rng)
                 if sample > top:
                     best, top = i, sample
         while wait < 1.0:
             points += 1.0
-            i = name_arm(rate, groups, total, choices)
+            i = name_arm(rate, groups, total, rng)
             z = (c - mean[i]) / spread[i]
-            z = shows_above(z, (top - mean[i]) / spread[i], choices)
+            z = shows_above(z, (top - mean[i]) / spread[i], rng)
             if z > 0.0:
                 best, top = i, mean[i] + spread[i] * z
-            wait += exponential(choices) / total
+            wait += exponential(rng) / total
         wait -= 1.0
         if top < c:
             dips += 1.0
@@ -328,16 +268,14 @@ def compete(
                 if pooled[i]:
                     sample = np.inf
                     while sample > c:
-                        sample = mean[i] + spread[i] * normal(choices)
+                        sample = mean[i] + spread[i] * normal(rng)
                     if sample > top:
                         best, top = i, sample
         if best < 0:
             return -1.0, done, caution
-        observe(stats, best, drawn[best] + scales[best] * normal(rewards))
-        if best == game.tilted and stats.pulls[best] == game.mark[NEXT_MARK]:
-            pass_mark(game, stats, outcome, run)
-        T = stats.pulls[best]
-        mean[best] = stats.sums[best] / T
+        done = pull(game, run, best, t, done, outcome, row)
+        T = run.pulls[best]
+        mean[best] = run.sums[best] / T
         spread[best] = sigma * deviation(T, t, n, K, *values)
         if pooled[best]:
             z = (c - mean[best]) / spread[best]
@@ -349,12 +287,7 @@ def compete(
                 active[busy] = best
                 busy += 1
             total = sum_again(rate, groups, best)
-            wait = exponential(choices) / total
-        if t == mark:
-            outcome.regret[run, done] = pseudo_regret(game, stats)
-            done += 1
-            if t < until:
-                mark = float(game.checkpoints[done])
+            wait = exponential(rng) / total
     if busy == arms:
         caution -= 0.05
     else:
@@ -366,7 +299,7 @@ def compete(
 def lead(
     values: Any,
     game: Game,
-    stats: Stats,
+    run: Run,
     posterior: Posterior,
     clock: Clock,
     ends: Floats,
@@ -374,10 +307,8 @@ def lead(
     done: int,
     t: float,
     until: float,
-    rewards: Words,
-    choices: Words,
     outcome: Outcome,
-    run: int,
+    row: int,
     stop: Flags,
 ) -> tuple[float, int]:
     """Play from candidate to candidate while one arm leads, from t to `until` at most.
@@ -385,7 +316,8 @@ def lead(
     An arm leads if less than `_LIMIT` of the rounds are candidates; if none does, nothing is
     played. Returns t and the number of checkpoints done.
     """
-    drawn, scales, sigma, n = game.drawn, game.scales, game.sigma, float(game.horizon)
+    reward_rng, choice_rng = run.reward_rng, run.choice_rng
+    drawn, scales, sigma, n = run.drawn, game.scales, game.sigma, float(game.horizon)
     mean, spread = posterior
     rate, groups, level, _, _ = clock
     arms = scales.size
@@ -406,7 +338,7 @@ def lead(
             if not gap * gap > _SLACK * square:
                 return t, done
             slack = min(slack, max(gap - never * sqrt(square), _SLACK * square / gap))
-    drift, scale, T = drawn[leader], scales[leader], stats.pulls[leader]
+    drift, scale, T = drawn[leader], scales[leader], run.pulls[leader]
     if not T * slack > 2.0 * scale:
         return t, done
     bound = mean[leader] - slack
@@ -427,10 +359,10 @@ def lead(
     leads = True
     while leads and t < until and not stop[0]:
         mark = float(game.checkpoints[done])
-        longest = min(mark - t, rounds_to_mark(leader == game.tilted, game.mark[NEXT_MARK], T))
+        longest = min(mark - t, rounds_to_mark(leader == game.tilted, run.mark[NEXT_MARK], T))
         wait = longest
         if total > 0.0:
-            wait = floor(min(wait, exponential(choices) / -log1p(-total)))
+            wait = floor(min(wait, exponential(choice_rng) / -log1p(-total)))
         gone, depth = 0.0, -1
         while gone < wait and height > 0.0:
             if depth < 0:
@@ -440,12 +372,12 @@ def lead(
                 if 1.4 * height * height < m * reach:
                     m = floor(1.4 * height * height / reach)
                 if m < 4.0:
-                    height += drift + scale * normal(rewards)
+                    height += drift + scale * normal(reward_rng)
                     gone += 1.0
                     continue
                 depth = 0
                 ends[0] = gone + m
-                heights[0] = height + m * drift + scale * sqrt(m) * one_normal(rewards)
+                heights[0] = height + m * drift + scale * sqrt(m) * one_normal(reward_rng)
             m, far = ends[depth] - gone, heights[depth]
             if m == 1.0 or 2.0 * height * far > sure * m:
                 gone, height = ends[depth], far
@@ -457,7 +389,7 @@ def lead(
                 heights[depth] = (
                     height
                     + (far - height) * half / m
-                    + scale * sqrt(half * (m - half) / m) * one_normal(rewards)
+                    + scale * sqrt(half * (m - half) / m) * one_normal(reward_rng)
                 )
         t += gone
         T += gone
@@ -466,60 +398,76 @@ def lead(
 
         if height > 0.0 and wait < longest:
             t += 1.0
-            arm = name_arm(rate, groups, total, choices)
-            excess = exponential(choices) / level[arm]
+            arm = name_arm(rate, groups, total, choice_rng)
+            excess = exponential(choice_rng) / level[arm]
             e = level[arm] + excess
             s, s_arm = spread[leader], spread[arm]
             both = sqrt(s * s + s_arm * s_arm)
             wins = (
-                e * both > mean[leader] - mean[arm] and 2.0 * exponential(choices) > excess * excess
+                e * both > mean[leader] - mean[arm]
+                and 2.0 * exponential(choice_rng) > excess * excess
             )
             if wins and arms > 2:
-                x = mean[arm] + s_arm * (s_arm * e + s * one_normal(choices)) / both
+                x = mean[arm] + s_arm * (s_arm * e + s * one_normal(choice_rng)) / both
                 wins = not overtaken(
-                    x, bound, leader, arm, mean, spread, rate, groups, total, choices
+                    x, bound, leader, arm, mean, spread, rate, groups, total, choice_rng
                 )
             if wins:
-                observe(stats, arm, drawn[arm] + scales[arm] * one_normal(rewards))
-                if arm == game.tilted and stats.pulls[arm] == game.mark[NEXT_MARK]:
-                    pass_mark(game, stats, outcome, run)
-                mean[arm] = stats.sums[arm] / stats.pulls[arm]
-                spread[arm] = sigma * deviation(stats.pulls[arm], t, n, K, *values)
+                run.pulls[leader] = T
+                done = pull(game, run, arm, t, done, outcome, row)
+                mean[arm] = run.sums[arm] / run.pulls[arm]
+                spread[arm] = sigma * deviation(run.pulls[arm], t, n, K, *values)
                 level[arm] = (bound - mean[arm]) / sqrt(wide + spread[arm] * spread[arm])
                 rate[arm] = tail_bound(level[arm])
                 total = sum_again(rate, groups, arm)
                 leads = level[arm] > 0.0 and total < _LIMIT
                 idle -= 1
             else:
-                height += drift + scale * one_normal(rewards)
+                height += drift + scale * one_normal(reward_rng)
                 T += 1.0
                 mean[leader] = bound + height / T
                 spread[leader] = sigma * deviation(T, t, n, K, *values)
                 idle += 1
-        stats.pulls[leader] = T
-        if t == mark:
-            outcome.regret[run, done] = pseudo_regret(game, stats)
-            done += 1
         if not height > 0.0 or idle > 4 + arms // 4:  # the bound no longer holds, or is too low
             leads = False
-        if (
-            rounds_to_mark(leader == game.tilted, game.mark[NEXT_MARK], T) == 0.0
-        ):  # the drift may change
-            leads = False
-    stats.sums[leader] = mean[leader] * T
-    if leader == game.tilted and game.mark[NEXT_MARK] == T:
-        pass_mark(game, stats, outcome, run)
+        if rounds_to_mark(leader == game.tilted, run.mark[NEXT_MARK], T) == 0.0:
+            leads = False  # the drift may change
+        done = leapt(game, run, leader, T, mean[leader] * T, t, done, outcome, row)
     return t, done
 
 
 def play_thinned(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Skip ahead while an arm leads; sample the competing arms while none does."""
-    arms = game.means.size
-    n, K = float(game.horizon), float(arms)
-    stats = new_stats(arms)
-    posterior = Posterior(np.empty(arms), np.empty(arms))
+    posterior, clock, ends, heights = work
+    n, K = float(game.horizon), float(game.means.size)
+    last = float(game.checkpoints[game.checkpoints.size - 1])
+    t, caution = run.rounds[0], 0.0
+    for i in range(game.means.size):
+        T = run.pulls[i]
+        posterior.mean[i] = run.sums[i] / T
+        posterior.spread[i] = game.sigma * deviation(T, t, n, K, *values)
+    while t < last and not stop[0]:
+        before = t
+        t, done = lead(
+            values, game, run, posterior, clock, ends, heights, done, t, last, outcome, row, stop
+        )
+        if t == before:
+            until = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
+            t, done, caution = compete(
+                values, game, run, posterior, clock, done, t, until, caution, outcome, row, stop
+            )
+        for spread in posterior.spread:
+            if spread != spread:  # the arm would never be played again
+                return False
+        if t < 0.0:
+            return False
+    return True
+
+
+def new_posterior(arms: int) -> tuple[Posterior, Clock, Floats, Floats]:
+    """Return the posterior, the clock, and what a leap is halved with: fewer than 64 times."""
     clock = Clock(
         rate=np.empty(arms),
         groups=np.empty((arms - 1) // _GROUP + 1),
@@ -527,39 +475,7 @@ def play_thinned(
         active=np.empty(arms, np.int64),
         pooled=np.empty(arms, np.bool_),
     )
-    ends, heights = np.empty(64), np.empty(64)  # n can be halved fewer than 64 times
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    last = float(game.checkpoints[game.checkpoints.size - 1])
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, rewards, stats, outcome, run)
-        for i in range(arms):
-            posterior.mean[i] = stats.sums[i]
-            posterior.spread[i] = game.sigma * deviation(1.0, K, n, K, *values)
-        t, caution = K, 0.0
-        while 0.0 <= t < last:
-            if stop[0]:
-                return
-            before = t
-            t, done = lead(
-                values, game, stats, posterior, clock, ends, heights, done, t, last,
-                rewards, choices, outcome, run, stop,
-            )  # fmt: skip
-            if t == before:
-                until = min(last, t + max(32.0 + floor(0.5 * K), floor(t / 8.0)))
-                t, done, caution = compete(
-                    values, game, stats, posterior, clock, done, t, until, caution,
-                    rewards, choices, outcome, run, stop,
-                )  # fmt: skip
-            for spread in posterior.spread:
-                if spread != spread:  # the arm would never be played again
-                    t = -1.0
-        if t < 0.0:
-            mark_failed(outcome, run)
-        finish_run(game, stats, outcome, run)
+    return Posterior(np.empty(arms), np.empty(arms)), clock, np.empty(64), np.empty(64)
 
 
 # The engine's three answers
@@ -567,7 +483,9 @@ def play_thinned(
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
-    if policy.family.unplayed_index in ("nonincreasing", "nondecreasing"):
+    rule = policy.family.rule
+    assert isinstance(rule, SamplingRule)
+    if rule.unplayed_index in ("nonincreasing", "nondecreasing"):
         return "the deviation of an unplayed arm must be constant"
     return skip_obstacle(policy, problem, horizon, problem.rewards.brownian)
 
@@ -585,12 +503,12 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     return min(stepping, 2000.0 * problem.arms * log(horizon + 1.0))
 
 
-def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
+def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     """Return the kernel."""
-    functions = {"deviation": deviation_of(family), "play_each_once": first_rounds(rewards)}
+    functions = run_slots(rewards) | {"deviation": deviation_of(family)}
     functions["compete"] = specialise(compete, functions, inline=True)
     functions["lead"] = specialise(lead, functions, inline=True)
-    return play_thinned, functions
+    return Plan(play_thinned, functions, new_posterior)
 
 
-ENGINE = Engine("skip", "sampling", obstacle, cost, kernel)
+ENGINE = Engine("skip", SamplingRule, obstacle, cost, plan)

@@ -15,38 +15,29 @@ import numpy as np
 
 from .._compile import kernel_part, specialise
 from .._types import Counts, Flags, Floats, Words
-from ..policies._base import Policy, PolicyFamily
+from ..policies._families import Policy, PolicyFamily
+from ..policies._rules import (
+    BernoulliKLRule,
+    BonusRule,
+    ChoiceRule,
+    IndexRule,
+    Rule,
+    SamplingRule,
+)
 from ..problems import Problem
-from ..random import CHOICES, largest, normal, pick, start_stream
+from ..random import largest, normal, pick
 from ..rewards import Rewards
-from .base import (
+from .arm_counts import arm_count_slots, effective_arms_of_all
+from .base import Engine, Game, Outcome, Plan
+from .formulas import bonus_of, deviation_of, index_of, no_bonus, rule_of
+from .run import (
     NEXT_MARK,
-    Engine,
-    Game,
-    Kernel,
-    Outcome,
+    Run,
     Stats,
-    arm_count_slots,
-    arm_index,
-    arm_index_with_variance,
-    bonus_of,
-    deviation_of,
-    effective_arms_of_all,
-    finish_run,
-    first_rounds,
-    index_of,
-    mark_failed,
-    new_stats,
-    new_stats_with_squares,
-    no_bonus,
-    no_memory,
-    observe,
-    pass_mark,
-    play_each_once,
-    pseudo_regret,
     rounds_to_mark,
-    rule_of,
-    start_run,
+    run_slots,
+    stats_of,
+    variance_of,
 )
 
 LOOKAHEAD = 1.0 / 64.0  # length of a leap, as a share of the leader's pulls
@@ -58,11 +49,27 @@ bonus: Callable[..., float]
 counted_arms: Callable[[Floats, int, float], float]  # what the formula is told of other arms
 deviation: Callable[..., float]
 choose: Callable[..., int]
-memory_size: Callable[[int], int]
 index: Callable[..., float]
 leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
 draw: Callable[[float, float, Words], float]
+pull: Callable[..., int]
+leapt: Callable[..., int]
+
+
+def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the index of arm i in round t."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), counted_arms(stats.pulls, i, T)
+    return index(stats.sums[i] / T, 0.0, T, t, n, K, game.sigma, values)
+
+
+def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
+    """Return the same for a policy that takes the variance; one function for both is slower."""
+    T = stats.pulls[i]
+    n, K = float(game.horizon), float(game.means.size)
+    variance = variance_of(stats.sums[i], T, stats.squares[i])
+    return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
 
 
 def evaluate_all(
@@ -85,107 +92,71 @@ def evaluate_all_with_effective_arms(
 
 
 def play_index(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Evaluate every arm in every round."""
-    arms = game.means.size
-    stats, indices, order = new_stats(arms), np.empty(arms), np.arange(arms)
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, rewards, stats, outcome, run)
-        t = arms
-        while done < game.checkpoints.size:
-            t += 1
-            if stop[0]:
-                return
-            evaluate_all(values, game, stats, order, float(t), indices)
-            best = largest(indices, choices)
-            if best < 0:
-                mark_failed(outcome, run)
-                break
-            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
-                pass_mark(game, stats, outcome, run)
-            if t == game.checkpoints[done]:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-        finish_run(game, stats, outcome, run)
+    indices, order = work
+    stats, t = stats_of(run), run.rounds[0]
+    while done < game.checkpoints.size and not stop[0]:
+        t += 1.0
+        evaluate_all(values, game, stats, order, t, indices)
+        best = largest(indices, run.choice_rng)
+        if best < 0:
+            return False
+        done = pull(game, run, best, t, done, outcome, row)
+    return True
 
 
 def play_index_in_windows(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Evaluate other arms only at the ends of windows, and where the leader may have lost the lead.
 
     For policies where the index of an unplayed arm never falls: at the end of a window it is a
     ceiling for all of it. It plays what `play_index` plays, where no engine is faster: elsewhere
     the reference stays as simple as it can be.
     """
-    arms = game.means.size
-    n = float(game.horizon)
-    stats, indices, order = new_stats(arms), np.empty(arms), np.arange(arms)
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, rewards, stats, outcome, run)
-        t = float(arms)  # rounds played
-        leader, rival = arms - 1, np.inf
-        opened, until, width, rest = 0.0, 0.0, SHORTEST, 0.0
-        while done < game.checkpoints.size:
-            if stop[0]:
-                return
-            total, T = stats.sums[leader], stats.pulls[leader]
-            started = t
-            if leaps and t < until:
-                # As in `play_index_lazily`, but here the bonus rises with t.
-                last = min(until, float(game.checkpoints[done]))
-                last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
-                far = T + last - t - 1.0
-                K = counted_arms(stats.pulls, leader, far)
-                least = game.sigma * bonus(far, t + 1.0, n, K, *values)
-                level = rival - least + 1e-12 * (abs(rival) + least)
-                mean, scale = drawn[leader], game.scales[leader]
-                while t < last and total > level * T:
-                    total += draw(mean, scale, rewards)
-                    T += 1.0
-                    t += 1.0
-                stats.sums[leader], stats.pulls[leader] = total, T
-            if t == started:
-                best = leader
-                if t == until or not arm_index(values, game, stats, leader, t + 1.0) > rival:
-                    if until > 0.0:
-                        lasted = t - opened
-                        width = 2.0 * width if t == until else max(SHORTEST, lasted)
-                        rest = t if lasted > SHORTEST else t + 8.0
-                    evaluate_all(values, game, stats, order, t + 1.0, indices)
-                    best = largest(indices, choices)
-                    if best < 0:
-                        mark_failed(outcome, run)
-                        break
-                    until, rival = 0.0, np.inf
-                    if best == leader and t >= rest:
-                        opened, until = t, min(n, t + 1.0 + width)
-                        evaluate_all(values, game, stats, order, until, indices)
-                        rival = largest_other(indices, best)
-                leader = best
-                observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
+    (indices, order), n = work, float(game.horizon)
+    stats, t = stats_of(run), run.rounds[0]
+    leader, rival = indices.size - 1, np.inf
+    opened, until, width, rest = 0.0, 0.0, SHORTEST, 0.0
+    while done < game.checkpoints.size and not stop[0]:
+        if leaps and t < until:
+            # As in `play_index_lazily`, but here the bonus rises with t.
+            total, T, started = run.sums[leader], run.pulls[leader], t
+            last = min(until, float(game.checkpoints[done]))
+            last = min(last, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
+            last = min(last, t + rounds_to_mark(leader == game.tilted, run.mark[NEXT_MARK], T))
+            far = T + last - t - 1.0
+            K = counted_arms(run.pulls, leader, far)
+            least = game.sigma * bonus(far, t + 1.0, n, K, *values)
+            level = rival - least + 1e-12 * (abs(rival) + least)
+            mean, scale = run.drawn[leader], game.scales[leader]
+            while t < last and total > level * T:
+                total += draw(mean, scale, run.reward_rng)
+                T += 1.0
                 t += 1.0
-            if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
-                pass_mark(game, stats, outcome, run)
-            if t == game.checkpoints[done]:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-        finish_run(game, stats, outcome, run)
+            if t > started:
+                done = leapt(game, run, leader, T, total, t, done, outcome, row)
+                continue
+        if t == until or not arm_index(values, game, stats, leader, t + 1.0) > rival:
+            if until > 0.0:
+                lasted = t - opened
+                width = 2.0 * width if t == until else max(SHORTEST, lasted)
+                rest = t if lasted > SHORTEST else t + 8.0
+            evaluate_all(values, game, stats, order, t + 1.0, indices)
+            best = largest(indices, run.choice_rng)
+            if best < 0:
+                return False
+            until, rival = 0.0, np.inf
+            if best == leader and t >= rest:
+                opened, until = t, min(n, t + 1.0 + width)
+                evaluate_all(values, game, stats, order, until, indices)
+                rival = largest_other(indices, best)
+            leader = best
+        t += 1.0
+        done = pull(game, run, leader, t, done, outcome, row)
+    return True
 
 
 @kernel_part
@@ -205,7 +176,7 @@ def select_arm(
     ceiling: Floats,
     leader: int,
     t: float,
-    choices: Words,
+    choice_rng: Words,
 ) -> tuple[int, float]:
     """Return the arm with the largest index in round t and an upper bound on the others.
 
@@ -236,175 +207,126 @@ def select_arm(
                     ceiling[i] = arm_index(values, game, stats, i, t)
                     if ceiling[i] != ceiling[i]:
                         return -1, np.inf
-            return pick(ceiling, second, choices), second
+            return pick(ceiling, second, choice_rng), second
 
 
 def play_index_lazily(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Evaluate other arms only when the leader's index no longer exceeds their ceilings.
 
     For policies where the index of an unplayed arm never rises; it plays what `play_index` plays.
     """
-    arms = game.means.size
-    n = float(game.horizon)
-    stats, ceiling = new_stats(arms), np.empty(arms)
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, rewards, stats, outcome, run)
-        t = float(arms)  # rounds played
-        for i in range(arms):
-            ceiling[i] = np.inf
-            if t < n:
-                # the first `select_arm` evaluates a nan again and reports it
-                fresh = arm_index(values, game, stats, i, t + 1.0)
-                ceiling[i] = fresh if fresh == fresh else np.inf
-        leader, rival = arms - 1, np.inf
-        while done < game.checkpoints.size:
-            until = float(game.checkpoints[done])
-            while t < until:
-                if stop[0]:
-                    return
-                mean, scale = drawn[leader], game.scales[leader]
-                total, T = stats.sums[leader], stats.pulls[leader]
-                last = t + 1.0
-                if leaps:
-                    # The bonus is at least `least` up to round `last`, so while the mean makes up
-                    # the rest the formula can wait; the margin of 1e-12 exceeds any rounding.
-                    last = min(until, t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD))
-                    last = min(last, t + rounds_to_mark(leader == tilted, mark[NEXT_MARK], T))
-                    far = T + last - t - 1.0
-                    K = counted_arms(stats.pulls, leader, far)
-                    least = game.sigma * bonus(far, last, n, K, *values)
-                    level = rival - least + 1e-12 * (abs(rival) + least)
-                    while t < last and total > level * T:
-                        total += draw(mean, scale, rewards)
-                        T += 1.0
-                        t += 1.0
-                    stats.sums[leader], stats.pulls[leader] = total, T
-                    if leader == tilted and mark[NEXT_MARK] == T:
-                        pass_mark(game, stats, outcome, run)
-                if t < last:
-                    if not arm_index(values, game, stats, leader, t + 1.0) > rival:
-                        break
-                    observe(stats, leader, draw(mean, scale, rewards))
-                    if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
-                        pass_mark(game, stats, outcome, run)
-                    t += 1.0
-            if t < until:
-                leader, rival = select_arm(values, game, stats, ceiling, leader, t + 1.0, choices)
-                if leader < 0:
-                    mark_failed(outcome, run)
-                    break
-                observe(stats, leader, draw(drawn[leader], game.scales[leader], rewards))
-                if leader == tilted and stats.pulls[leader] == mark[NEXT_MARK]:
-                    pass_mark(game, stats, outcome, run)
+    ceiling, n = work, float(game.horizon)
+    stats, t = stats_of(run), run.rounds[0]
+    for i in range(ceiling.size):
+        # the first `select_arm` evaluates a nan again and reports it
+        fresh = arm_index(values, game, stats, i, t + 1.0)
+        ceiling[i] = fresh if fresh == fresh else np.inf
+    leader, rival = ceiling.size - 1, np.inf
+    while done < game.checkpoints.size and not stop[0]:
+        if leaps:
+            # The bonus is at least `least` up to round `last`, so while the mean makes up the rest
+            # the formula can wait; the margin of 1e-12 exceeds any rounding.
+            total, T = run.sums[leader], run.pulls[leader]
+            last = t + 1.0 + floor(min(T, LONGEST) * LOOKAHEAD)
+            last = min(float(game.checkpoints[done]), last)
+            last = min(last, t + rounds_to_mark(leader == game.tilted, run.mark[NEXT_MARK], T))
+            far = T + last - t - 1.0
+            K = counted_arms(run.pulls, leader, far)
+            least = game.sigma * bonus(far, last, n, K, *values)
+            level = rival - least + 1e-12 * (abs(rival) + least)
+            mean, scale = run.drawn[leader], game.scales[leader]
+            while t < last and total > level * T:
+                total += draw(mean, scale, run.reward_rng)
+                T += 1.0
                 t += 1.0
-            if t == until:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-        finish_run(game, stats, outcome, run)
+            if t == last:
+                done = leapt(game, run, leader, T, total, t, done, outcome, row)
+                continue
+            run.sums[leader], run.pulls[leader] = total, T  # neither mark nor checkpoint so far
+        if not arm_index(values, game, stats, leader, t + 1.0) > rival:
+            leader, rival = select_arm(
+                values, game, stats, ceiling, leader, t + 1.0, run.choice_rng
+            )
+            if leader < 0:
+                return False
+        t += 1.0
+        done = pull(game, run, leader, t, done, outcome, row)
+    return True
 
 
 def play_samples(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Draw a fresh sample for every arm in every round and play the largest.
 
     If the deviation of an unplayed arm is constant, only the arm just played needs updating.
     """
-    arms, sigma = game.means.size, game.sigma
-    n, K = float(game.horizon), float(arms)
-    stats, centre, spread = new_stats(arms), np.empty(arms), np.empty(arms)
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        done = play_each_once(game, rewards, stats, outcome, run)
-        for i in range(arms):
-            centre[i] = stats.sums[i]
-            spread[i] = sigma * deviation(1.0, K + 1.0, n, K, *values)
-        t = arms
-        while done < game.checkpoints.size:
-            t += 1
-            if stop[0]:
-                return
-            best, top = -1, -np.inf
-            for i in range(arms):
-                if not unplayed_constant:
-                    spread[i] = sigma * deviation(stats.pulls[i], float(t), n, K, *values)
-                sample = centre[i] + spread[i] * normal(choices)
-                if sample > top:
-                    best, top = i, sample
-                elif sample != sample:
-                    best = -1
-                    break
-            if best < 0:
-                mark_failed(outcome, run)
+    (centre, spread), sigma = work, game.sigma
+    n, K = float(game.horizon), float(centre.size)
+    t = run.rounds[0]
+    for i in range(centre.size):
+        T = run.pulls[i]
+        centre[i] = run.sums[i] / T
+        spread[i] = sigma * deviation(T, t + 1.0, n, K, *values)
+    while done < game.checkpoints.size and not stop[0]:
+        t += 1.0
+        best, top = -1, -np.inf
+        for i in range(centre.size):
+            if not unplayed_constant:
+                spread[i] = sigma * deviation(run.pulls[i], t, n, K, *values)
+            sample = centre[i] + spread[i] * normal(run.choice_rng)
+            if sample > top:
+                best, top = i, sample
+            elif sample != sample:
+                best = -1
                 break
-            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
-                pass_mark(game, stats, outcome, run)
-            T = stats.pulls[best]
-            centre[best] = stats.sums[best] / T
-            if unplayed_constant:
-                spread[best] = sigma * deviation(T, t + 1.0, n, K, *values)
-            if t == game.checkpoints[done]:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-        finish_run(game, stats, outcome, run)
+        if best < 0:
+            return False
+        done = pull(game, run, best, t, done, outcome, row)
+        T = run.pulls[best]
+        centre[best] = run.sums[best] / T
+        if unplayed_constant:
+            spread[best] = sigma * deviation(T, t + 1.0, n, K, *values)
+    return True
 
 
 def play_choices(
-    values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
-) -> None:
+    values: Any, game: Game, run: Run, work: Any, done: int, outcome: Outcome, row: int, stop: Flags
+) -> bool:
     """Call the policy's function in every round."""
-    arms, n = game.means.size, float(game.horizon)
-    stats, memory = new_stats(arms), np.empty(memory_size(arms))
-    rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
-    drawn, mark, tilted = game.drawn, game.mark, game.tilted
-    for run in range(outcome.regret.shape[0]):
-        if stop[0]:
-            return
-        start_run(game, key, first + run, rewards)
-        start_stream(choices, key, first + run, CHOICES)
-        for i in range(memory.size):
-            memory[i] = 0.0
-        done = play_each_once(game, rewards, stats, outcome, run)
-        t = arms
-        while done < game.checkpoints.size:
-            t += 1
-            if stop[0]:
-                return
-            best = choose(
-                float(t), n, stats.pulls, stats.sums, game.sigma, memory, choices, *values
-            )
-            if best < 0 or best >= arms:
-                mark_failed(outcome, run)
-                break
-            observe(stats, best, draw(drawn[best], game.scales[best], rewards))
-            if best == tilted and stats.pulls[best] == mark[NEXT_MARK]:
-                pass_mark(game, stats, outcome, run)
-            if t == game.checkpoints[done]:
-                outcome.regret[run, done] = pseudo_regret(game, stats)
-                done += 1
-        finish_run(game, stats, outcome, run)
+    n, sigma = float(game.horizon), game.sigma
+    sums, pulls = run.sums, run.pulls
+    t = run.rounds[0]
+    while done < game.checkpoints.size and not stop[0]:
+        t += 1.0
+        best = choose(t, n, pulls, sums, sigma, run.memory, run.choice_rng, *values)
+        if best < 0 or best >= pulls.size:
+            return False
+        done = pull(game, run, best, t, done, outcome, row)
+    return True
 
 
-def _can_skip(family: PolicyFamily, rewards: Rewards) -> bool:
+# The arrays that the loops above work with
+
+
+def two_arrays(arms: int) -> tuple[Floats, Floats]:
+    """Return two numbers for each arm."""
+    return np.empty(arms), np.empty(arms)
+
+
+def array_and_order(arms: int) -> tuple[Floats, Counts]:
+    """Return a number for each arm, and an order of the arms."""
+    return np.empty(arms), np.arange(arms)
+
+
+def _can_skip(rule: Rule, rewards: Rewards) -> bool:
     """Tell whether skip-ahead plays a policy that declares `unplayed_index`."""
-    if family.reading == "bernoulli budget":
+    if isinstance(rule, BernoulliKLRule):
         return rewards.binary
-    alone = rewards.binary and not family.takes_effective_arms
-    return family.has_bonus and (rewards.brownian or alone)
+    alone = rewards.binary and not rule.takes_effective_arms
+    return isinstance(rule, BonusRule) and (rewards.brownian or alone)
 
 
 # The engine's three answers
@@ -416,43 +338,42 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     """Return the nominal nanoseconds per run."""
-    inverted = policy.family.reading == "bernoulli budget"
-    if policy.family.is_lazy:
+    inverted = isinstance(policy.family.rule, BernoulliKLRule)
+    if policy.family.rule.is_lazy:
         return (40.0 if inverted else 10.0) * horizon + 50.0 * problem.arms
     return (20.0 + (60.0 if inverted else 6.0) * problem.arms) * horizon
 
 
-def kernel(family: PolicyFamily, rewards: Rewards) -> tuple[Kernel, dict[str, Any]]:
-    """Return the kernel for a policy's form."""
-    functions: dict[str, Any] = {"draw": rewards.draw, "play_each_once": first_rounds(rewards)}
-    if family.kind == "choice":
+def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
+    """Return how a policy's form is played."""
+    rule = family.rule
+    functions = run_slots(rewards, rule.takes_variance)
+    if isinstance(rule, ChoiceRule):
         functions["choose"] = rule_of(family)
-        functions["memory_size"] = family.code.compiled.get("memory_size", no_memory)
-        return play_choices, functions
-    if family.kind == "sampling":
+        return Plan(play_choices, functions, memory_size=rule.memory_size)
+    if isinstance(rule, SamplingRule):
         functions["deviation"] = deviation_of(family)
-        functions["unplayed_constant"] = family.unplayed_constant
-        return play_samples, functions
-    assert family.kind == "index", family.kind
-    template = arm_index_with_variance if family.takes_variance else arm_index
+        functions["unplayed_constant"] = rule.unplayed_constant
+        return Plan(play_samples, functions, two_arrays)
+    assert isinstance(rule, IndexRule), rule
+    has_bonus = isinstance(rule, BonusRule)
+    template = arm_index_with_variance if rule.takes_variance else arm_index
     functions |= arm_count_slots(family)
     slots = {"index": index_of(family), **arm_count_slots(family)}
     functions["arm_index"] = specialise(template, slots, inline=True)
-    if family.takes_variance:
-        functions["new_stats"] = new_stats_with_squares
-    if not family.is_lazy:
-        way = evaluate_all_with_effective_arms if family.takes_effective_arms else evaluate_all
+    if not rule.is_lazy:
+        way = evaluate_all_with_effective_arms if rule.takes_effective_arms else evaluate_all
         slots = {"index": index_of(family), "arm_index": functions["arm_index"]}
         functions["evaluate_all"] = specialise(way, slots, part=True)
-        if family.unplayed_index is None or _can_skip(family, rewards):
-            return play_index, functions
-        functions["leaps"] = family.has_bonus
-        functions["bonus"] = bonus_of(family) if family.has_bonus else no_bonus
-        return play_index_in_windows, functions
-    functions["leaps"] = family.concave and family.has_bonus
+        if rule.unplayed_index is None or _can_skip(rule, rewards):
+            return Plan(play_index, functions, array_and_order)
+        functions["leaps"] = has_bonus
+        functions["bonus"] = bonus_of(family) if has_bonus else no_bonus
+        return Plan(play_index_in_windows, functions, array_and_order)
+    functions["leaps"] = isinstance(rule, BonusRule) and rule.concave
     functions["bonus"] = bonus_of(family) if functions["leaps"] else no_bonus
     functions["select_arm"] = specialise(select_arm, functions, part=True)
-    return play_index_lazily, functions
+    return Plan(play_index_lazily, functions, np.empty)
 
 
-ENGINE = Engine("step", None, obstacle, cost, kernel, takes_infinite=True)
+ENGINE = Engine("step", Rule, obstacle, cost, plan, takes_infinite=True)

@@ -1,59 +1,11 @@
-r"""Finite-horizon Gittins indices: how much an arm's future is worth above its mean.
+"""Finite-horizon Gittins indices: how much an arm's future is worth above its mean.
 
-The question
-------------
 An arm competes with a safe alternative that pays a known amount per round. With m rounds left,
-including the current one, for which amount is an optimal player indifferent? That amount is the
-arm's Gittins index. It is never below the posterior mean, because a player who tries the arm can
-abandon it if it disappoints; the surplus is the value of learning.
-
-Gaussian rewards
-----------------
-Under a flat prior and unit noise an arm pulled T times has the posterior N(mean, 1/T), so its
-index is mean + g(m, T); noise sigma multiplies g. Let x be the mean minus the safe amount. One
-more pull moves it by Z ~ N(0, 1/(T(T+1))), and the value of the game is
-
-.. math::  V_m(x, T) = \max\{0,\; x + E\,V_{m-1}(x + Z, T + 1)\},  \qquad  V_0 = 0.
-
-The player stops left of the boundary b = -g(m, T). A pull takes (m, T) to (m - 1, T + 1), which
-leaves d = m + T unchanged, so one backward pass from m = 1 upwards computes a whole diagonal d.
-
-The pass (`_kernels.backward_pass`) works with U_m = V_m - m x, the value of being free to stop.
-Left of b it is the line -m x. Right of b it satisfies U_m(x) = E U_{m-1}(x + Z), is smooth, and
-falls to 0 within a few posterior deviations. In units of the deviation of Z, with the origin at
-the boundary, the expectation is the same linear map at every step: from the values of U at
-Chebyshev points, and the two numbers that describe the line, to the Chebyshev coefficients
-of E U(. + Z). The map log(1 + z/stretch) places the points densely near the boundary, where
-U bends within one unit, and sparsely far out. The linear maps are computed once for a ladder of
-lengths. A step is then a product with a 66 x 60 matrix, Newton's method for the new boundary, and
-Clenshaw's recurrence at the new points. The last four of 64 coefficients are dropped: without this
-slight damping, long passes are unstable.
-
-The surrogate
--------------
-Divided by the deviation still to be learnt, sqrt(1/T - 1/(d - 1)), the offset varies slowly in
-log d: at a fixed ratio m/T, where it tends to a function of m/T alone (the Brownian limit), and
-also at fixed T or fixed m. `surrogate` therefore computes the diagonals up to 256, then one for
-every factor exp(0.2). It stores the first 256 diagonals entry by entry, rows for T <= 32 and for
-m <= 32, and a grid in log(m/T). Rows and grid are polynomials of degree 7 in log d
-on each cell between diagonals; across the grid, six-point Lagrange interpolation is used. The
-error is near 5e-10 up to horizon 10^6. For only a few diagonals, `index` runs the pass itself.
-
-`approximate_offset` is the closed form that Lattimore (2016), "Regret analysis of the
-finite-horizon Gittins index strategy for multi-armed bandits", proposes in place of the index.
-
-Bernoulli rewards
------------------
-With a Beta(a, b) posterior the mean moves on a lattice, and the recursion over (pulls, successes)
-is a finite sum: for a given safe amount c, O(m^2) steps compute the exact value of playing, and
-Newton's method in c finds the index in a few passes (`_bernoulli_kernels.calibrate`). There are
-n^3/6 states for horizon n, too many to store for n = 1000, and the lattice leaves small kinks in
-the index (the best continuation set changes state by state), so no interpolation converges
-fast. `bernoulli_surrogate` stores all states with m + T <= 128 exactly. Beyond that, the surplus
-over the mean, divided by the standard deviation of the change in the mean over m - 1 pulls, is
-interpolated by cubics: in log m for every state with T < 64; in log m, log(a + b) and
-arcsin(sqrt(mean)) for the others. The recursion works for fractional a and b, so the nodes of that
-grid can be placed freely.
+including the current one, the arm's index is the amount for which an optimal player is indifferent.
+With Gaussian rewards under a flat prior it is mean + sigma g(m, T) after T pulls; with rewards of 0
+and 1 it is a function of m, successes and failures. docs/gittins.md has the mathematics: the
+backward pass over a diagonal d = m + T (`_kernels.backward_pass`), the exact recursion for
+Bernoulli rewards (`_bernoulli_kernels.calibrate`), and the tables in which both are interpolated.
 """
 
 from __future__ import annotations
@@ -74,16 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "approximate_offset",
-    "bernoulli_index",
-    "bernoulli_surrogate",
-    "brownian_limit",
-    "index",
-    "offset",
-    "plot",
-    "surrogate",
-]
-
+    "approximate_offset", "bernoulli_index", "bernoulli_surrogate", "brownian_limit", "index",
+    "offset", "plot", "surrogate",
+]  # fmt: skip
 
 MAX_HORIZON = 1_000_000  # 64 points per pass are verified up to here; at 10^7 they break down
 MAX_BERNOULLI_HORIZON = 5_000

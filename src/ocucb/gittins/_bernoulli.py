@@ -1,6 +1,6 @@
 """The table behind the index of Bernoulli arms: exact states and interpolation nodes.
 
-The mathematics is explained in :mod:`ocucb.gittins`.
+docs/gittins.md explains the mathematics.
 """
 
 from __future__ import annotations

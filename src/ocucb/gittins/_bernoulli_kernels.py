@@ -1,7 +1,6 @@
 """Compiled kernels of :mod:`ocucb.gittins` for Bernoulli rewards: calibration and look-up.
 
-The mathematics and the meaning of every table are explained in :mod:`ocucb.gittins`; the kernels
-here only read and write arrays.
+docs/gittins.md explains the mathematics and the tables; these kernels only read and write arrays.
 """
 
 from __future__ import annotations
@@ -33,20 +32,9 @@ def calibrate(
     For a safe amount c, W(c) is the value of playing once and then as long as it pays, computed by
     recursion over k = pulls from now and i = successes among them. W is convex and decreasing,
     with slope minus the expected number of pulls; its zero is the index. Newton's method
-    approaches it from below after the first step, and is exact once the best rule is found.
-
-    Parameters
-    ----------
-    m : int
-        Rounds left, including the current one.
-    a, b : float
-        Parameters of the current posterior, positive.
-    guess : float
-        Start of the iteration.
-    tolerance : float
-        The iteration ends with the first smaller step; the remaining error is far smaller.
-    value, plays : arrays of length m + 2
-        Workspace.
+    approaches it from below after the first step, and is exact once the best rule is found. It
+    starts at `guess` and ends with the first step below `tolerance`; the remaining error is far
+    smaller. `value` and `plays`, of length m + 2, are its workspace.
     """
     total = a + b
     mean = a / total

@@ -1,7 +1,7 @@
 """Backward passes over whole diagonals, and the table built from them; Gaussian rewards.
 
-The mathematics is explained in :mod:`ocucb.gittins`. This module precomputes the ladder of
-smoothing matrices that a pass climbs, and packs a few diagonals into one table.
+docs/gittins.md explains the mathematics. This module precomputes the ladder of smoothing matrices
+that a pass climbs, and packs a few diagonals into one table.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ import numpy as np
 
 from .._compile import cores
 from .._types import Floats
-from ._kernels import (
-    EXACT,
-    HEADER,
-    LOG_STEP,
-    RATIO_STEP,
-    ROWS,
-    TERMS,
-    backward_pass,
-)
+from ._kernels import EXACT, HEADER, LOG_STEP, RATIO_STEP, ROWS, TERMS, backward_pass
 from ._numerics import (
     chebyshev_coefficients,
     chebyshev_sums,

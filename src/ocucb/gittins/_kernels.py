@@ -1,7 +1,6 @@
 """Compiled kernels of :mod:`ocucb.gittins` for Gaussian rewards: one backward pass, one evaluation.
 
-The mathematics and the meaning of every table are explained in :mod:`ocucb.gittins`; the kernels
-here only read and write arrays.
+docs/gittins.md explains the mathematics and the tables; these kernels only read and write arrays.
 """
 
 from __future__ import annotations
@@ -31,19 +30,11 @@ def backward_pass(
 ) -> None:
     """Write g(m, diagonal - m) into out[m - 1] for m = 1 ... diagonal - 1.
 
-    Parameters
-    ----------
-    diagonal : int
-        m + T, at least 2.
-    smoothing : array of shape (rungs, nodes + 2, terms)
-        For every rung, the linear map from the nodal values of U, and the two coefficients of
-        its linear branch, to the Chebyshev coefficients of E U(. + Z).
-    nodes : array of shape (rungs, nodes)
-        Positions of the nodal values right of the boundary, in standard deviations of Z.
-    rungs : array of shape (rungs, 4)
-        Length, margin left of the boundary, stretch of the logarithmic map and 2 / its range.
-    out : array of length diagonal - 1
-        nan from the first step that fails to converge.
+    They are nan from the first step that fails to converge. For every rung, `smoothing` has, by
+    node (and two more) and term, the linear map from the nodal values of U, and the two
+    coefficients of its linear branch, to the Chebyshev coefficients of E U(. + Z); `nodes` the
+    positions of these values right of the boundary, in standard deviations of Z; `rungs` its
+    length, margin left of the boundary, stretch of the logarithmic map and 2 / its range.
     """
     points = nodes.shape[1]
     terms = smoothing.shape[2]

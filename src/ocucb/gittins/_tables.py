@@ -34,12 +34,7 @@ at_fork(after_in_child=_renew_lock)
 def table(name: str, build: Callable[[], Floats]) -> Floats:
     """Return the table called `name`, from memory, the cache file or `build`, in this order.
 
-    Parameters
-    ----------
-    name : str
-        Identifies the content and the version of the method that computes it.
-    build : callable
-        Computes the table, a one-dimensional array.
+    The name identifies the content and the version of the method that computes it.
     """
     with _lock:  # threads that want the same table wait for the one that builds it
         if name not in _memory:

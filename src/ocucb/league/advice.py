@@ -28,25 +28,14 @@ _NAMED = 4  # policies that are named beside the best
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use in one situation.
-
-    Attributes
-    ----------
-    situation : str
-    pick : Row
-        The policy with the lowest mean regret, and its row over the situation's problems.
-    equals : tuple of str
-        Labels of those that are not significantly worse.
-    without : tuple of (str, str)
-        Names of the problems without which another policy is named, and its label.
-    unknown : tuple of str
-        Labels of those that might have been named if more were known about their disasters.
-    """
+    """What to use in one situation."""
 
     situation: str
-    pick: Row
-    equals: tuple[str, ...]
+    pick: Row  # the policy with the lowest mean regret, and its row over the situation's problems
+    equals: tuple[str, ...]  # labels of those that are not significantly worse
+    # names of the problems without which another policy is named, and its label
     without: tuple[tuple[str, str], ...] = ()
+    # labels of those that might have been named if more were known about their disasters
     unknown: tuple[str, ...] = ()
 
     @property
@@ -87,7 +76,7 @@ def complete_rows(
     standings: Standings, contests: Sequence[Contest], players: Sequence[Player]
 ) -> list[Row]:
     """Return the rows of those who played everywhere, the smallest geometric mean first."""
-    rows = [standings.row(one, contests) for one in players]
+    rows = [standings.row(player, contests) for player in players]
     whole = [row for row in rows if row is not None and row.complete]
     return sorted(whole, key=lambda row: row.mean.value)
 
@@ -117,11 +106,11 @@ def choose(
         if row.player != pick.player and not clear:
             equals.append(row.player.label)
     without = []
-    for one in contests if len(contests) > 1 else []:
-        rest = [other for other in contests if other is not one]
+    for contest in contests if len(contests) > 1 else []:
+        rest = [other for other in contests if other is not contest]
         winner = complete_rows(standings, rest, eligible(rest))[0].player
         if winner != pick.player:
-            without.append((one.name, winner.label))
+            without.append((contest.name, winner.label))
     return Advice(situation, pick, tuple(equals), tuple(without))
 
 
@@ -148,13 +137,13 @@ def advise(standings: Standings) -> list[Advice]:
         return standings.players
 
     def anytime(contests: Sequence[Contest]) -> Sequence[Player]:
-        return [one for one in standings.players if not one.needs_horizon]
+        return [player for player in standings.players if not player.needs_horizon]
 
-    gaussian = [one for one in standings.contests if not one.clicks]
-    clicks = [one for one in standings.contests if one.clicks]
-    few = [one for one in gaussian if one.few_arms]
-    many = [one for one in gaussian if not one.few_arms]
-    short = [one for one in clicks if one.short]
+    gaussian = [contest for contest in standings.contests if not contest.clicks]
+    clicks = [contest for contest in standings.contests if contest.clicks]
+    few = [contest for contest in gaussian if contest.few_arms]
+    many = [contest for contest in gaussian if not contest.few_arms]
+    short = [contest for contest in clicks if contest.short]
     once = f"at most one run in {round(1 / RARE)} loses more than {DISASTER:.0f}σ√(Kn)"
     situations = (
         (f"Gaussian rewards, up to {FEW_ARMS} arms, horizon known", few, players),
@@ -165,25 +154,25 @@ def advise(standings: Standings) -> list[Advice]:
         ("Clicks, horizon unknown", clicks, anytime),
         (f"Clicks, horizon known, up to {SHORT:,} rounds", short, players),
     )
-    found = [choose(standings, *one) for one in situations if one[1]]
+    found = [choose(standings, *situation) for situation in situations if situation[1]]
     for rewards, contests in (("Gaussian rewards", gaussian), ("Clicks", clicks)):
         if contests:
             found.append(safest(standings, f"{rewards}, no disasters ({once})", contests))
-    return [one for one in found if one is not None]
+    return [advice for advice in found if advice is not None]
 
 
 def answer(standings: Standings) -> str:
     """Return the one-paragraph answer to "which one should I use?"."""
-    sentences = [one.sentence for one in advise(standings)]
+    sentences = [advice.sentence for advice in advise(standings)]
     for name, clicks in (("Gaussian rewards", False), ("clicks", True)):
-        contests = [one for one in standings.contests if one.clicks == clicks]
+        contests = [contest for contest in standings.contests if contest.clicks == clicks]
         if contests and not safe(standings, contests):
             sentences.append(
                 f"On {name}, no policy is known to be free of disasters: each has a problem on "
                 f"which more than one run in {round(1 / RARE)} may lose more than "
                 f"{DISASTER:.0f}σ√(Kn)."
             )
-    rows = [standings.row(one, standings.contests) for one in standings.players]
+    rows = [standings.row(player, standings.contests) for player in standings.players]
     robust = [row for row in rows if row is not None and row.complete]
     if robust:
         least = min(robust, key=lambda row: row.worst.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from .._matplotlib import (
     NullFormatter,
     StrMethodFormatter,
 )
-from ..figures import BLACK, BLUE, GREEN, GREY, RED, draw_estimates, empty_panels
+from ..figures import BLACK, BLUE, GREEN, GREY, RED, Style, draw_estimates, empty_panels
+from ..problems import Problem
 from ..reports.estimates import Uncertain
 from . import questions
 from .measure import Cell
@@ -38,7 +39,9 @@ def ratio_map(standings: Standings) -> Figure:
     players = [row.player for row in rows]
     size = (2.6 + 0.44 * len(contests), 2.6 + 0.25 * len(players))
     figure, (axes,) = empty_panels(1, size=size)
-    values = np.array([[_value(standings, one, where) for where in contests] for one in players])
+    values = np.array(
+        [[_value(standings, player, where) for where in contests] for player in players]
+    )
     axes.imshow(np.log(values), cmap=_MAP, vmin=0.0, vmax=math.log(_WORST), aspect="auto")
     for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
         value = values[i, j]
@@ -46,8 +49,10 @@ def ratio_map(standings: Standings) -> Figure:
         color = "white" if value > 0.75 * _WORST else "black"
         weight = "bold" if value == 1.0 else "normal"
         axes.text(j, i, text, ha="center", va="center", fontsize=6, color=color, weight=weight)
-    axes.set_xticks(range(len(contests)), [one.name for one in contests], rotation=60, ha="right")
-    axes.set_yticks(range(len(players)), [one.label for one in players])
+    axes.set_xticks(
+        range(len(contests)), [contest.name for contest in contests], rotation=60, ha="right"
+    )
+    axes.set_yticks(range(len(players)), [player.label for player in players])
     axes.tick_params(labelsize=7, length=0)
     axes.set_ylabel("")
     axes.spines[:].set_visible(False)
@@ -70,10 +75,10 @@ def _points(
 ) -> None:
     """Draw cells as points of (mean, something), with bars of two standard errors."""
     axes.errorbar(
-        [one.mean.value for one in cells],
-        [read(one).value for one in cells],
-        xerr=[2.0 * _finite(one.mean.error) for one in cells],
-        yerr=[2.0 * _finite(read(one).error) for one in cells],
+        [cell.mean.value for cell in cells],
+        [read(cell).value for cell in cells],
+        xerr=[2.0 * _finite(cell.mean.error) for cell in cells],
+        yerr=[2.0 * _finite(read(cell).error) for cell in cells],
         elinewidth=0.7,
         **how,  # type: ignore[arg-type]
     )
@@ -86,8 +91,8 @@ def _finite(value: float) -> float:
 def _frontier(cells: Cells) -> Figure:
     figure, axes = empty_panels(6, columns=3, size=(4.2, 3.5))
     reads: tuple[tuple[str, Callable[[Cell], Uncertain]], ...] = (
-        ("standard deviation", lambda one: one.deviation),
-        ("P(failure)", lambda one: one.failure),
+        ("standard deviation", lambda cell: cell.deviation),
+        ("P(failure)", lambda cell: cell.failure),
     )
     for (what, read), row in zip(reads, (axes[:3], axes[3:]), strict=True):
         for name, its_axes in zip(questions.FRONTIER, row, strict=True):
@@ -129,68 +134,68 @@ def _plain_ticks(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _price(cells: Cells) -> Figure:
+def _by_horizon(
+    lines: Callable[[Problem], Iterable[tuple[str, Sequence[Uncertain]]]],
+    styles: Sequence[Style],
+    ylabel: str,
+) -> Figure:
+    """Draw, for each of two problems, labelled lines of estimates whose `where` is the horizon."""
     figure, axes = empty_panels(2, size=(4.8, 3.6))
-    styles = (RED, ("#e377c2", "dashed"), GREEN, ("#a65628", "dashed"))
     for (where, problem), its_axes in zip(questions.GAPS.items(), axes, strict=True):
-        lines = [
-            line
-            for pair in questions.PAIRS
-            for line in questions.prices(cells, problem, pair).items()
-        ]
-        for (label, ratios), style in zip(lines, itertools.cycle(styles), strict=False):
-            xs = [float(one.where) for one in ratios]
-            values, errors = [one.value for one in ratios], [one.error for one in ratios]
+        for (label, found), style in zip(lines(problem), itertools.cycle(styles), strict=False):
+            xs = [float(one.where) for one in found]
+            values, errors = [one.value for one in found], [one.error for one in found]
             draw_estimates(its_axes, xs, values, errors, style, label=label)
         its_axes.axhline(1.0, color=GREY, linewidth=0.7)
-        its_axes.set(xscale="log", xlabel="$n$", title="")
+        its_axes.set(xscale="log", xlabel="$n$", ylabel="")
         its_axes.set_title(rf"{where}, $\Delta = 0.3$", fontsize=9)
-        its_axes.set_ylabel("regret relative to known horizon" if its_axes is axes[0] else "")
         its_axes.set_ylim(bottom=0)
+    axes[0].set_ylabel(ylabel)
     axes[0].legend(frameon=False, fontsize=8)
     return figure  # type: ignore[no-any-return]
+
+
+def _price(cells: Cells) -> Figure:
+    def lines(problem: Problem) -> Iterator[tuple[str, Sequence[Uncertain]]]:
+        for pair in questions.PAIRS:
+            yield from questions.prices(cells, problem, pair).items()
+
+    styles = (RED, ("#e377c2", "dashed"), GREEN, ("#a65628", "dashed"))
+    return _by_horizon(lines, styles, "regret relative to known horizon")
 
 
 def _loglog(cells: Cells) -> Figure:
-    figure, axes = empty_panels(2, size=(4.8, 3.6))
-    for (where, problem), its_axes in zip(questions.GAPS.items(), axes, strict=True):
-        gaps = problem.gaps[problem.gaps > 0.0]
-        bound = float((2.0 / gaps).sum())
-        styles = itertools.cycle((RED, BLACK, BLUE, GREEN))
-        for policy, style in zip(questions.long_policies(), styles, strict=False):
+    def lines(problem: Problem) -> Iterator[tuple[str, Sequence[Uncertain]]]:
+        bound = float((2.0 / problem.gaps[problem.gaps > 0.0]).sum())
+        for policy in questions.long_policies():
             found = cells.all([(policy, problem, n) for n in questions.LONG])
-            draw_estimates(
-                its_axes,
-                [one.horizon for one in found],
-                [one.mean.value / (bound * math.log(one.horizon)) for one in found],
-                [one.mean.error / (bound * math.log(one.horizon)) for one in found],
-                style,
-                label=policy.label,
+            units = [bound * math.log(cell.horizon) for cell in found]
+            yield (
+                policy.label,
+                [
+                    Uncertain(cell.mean.value / unit, cell.mean.error / unit, str(cell.horizon))
+                    for cell, unit in zip(found, units, strict=True)
+                ],
             )
-        its_axes.axhline(1.0, color=GREY, linewidth=0.7)
-        its_axes.set(xscale="log", xlabel="$n$")
-        its_axes.set_title(rf"{where}, $\Delta = 0.3$", fontsize=9)
-        label = r"regret / $(\sum_i 2 / \Delta_i)\,\log n$"
-        its_axes.set_ylabel(label if its_axes is axes[0] else "")
-        its_axes.set_ylim(bottom=0)
-    axes[0].legend(frameon=False, fontsize=8)
-    return figure  # type: ignore[no-any-return]
+
+    ylabel = r"regret / $(\sum_i 2 / \Delta_i)\,\log n$"
+    return _by_horizon(lines, (RED, BLACK, BLUE, GREEN), ylabel)
 
 
 def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Contest]) -> Figure:
     """Draw policies' regret relative to that of one of them, a line for each contest."""
     (rival,) = questions.named([base])
-    others = [one for one in questions.named(names) if one != rival]
+    others = [policy for policy in questions.named(names) if policy != rival]
     figure, (axes,) = empty_panels(1, size=(7.5, 1.4 + 0.28 * len(contests)))
-    rows = {one.title: len(contests) - 1 - i for i, one in enumerate(contests)}
+    rows = {contest.title: len(contests) - 1 - i for i, contest in enumerate(contests)}
     styles = zip(others, _MARKERS, _COLORS, strict=False)
     for number, (policy, marker, color) in enumerate(styles):
         ratios = questions.relative(cells, policy, rival, contests)
         shift = 0.12 * (number - 0.5 * (len(others) - 1))
         axes.errorbar(
-            [one.value for one in ratios],
-            [rows[one.where] - shift for one in ratios],
-            xerr=[2.0 * _finite(one.error) for one in ratios],
+            [ratio.value for ratio in ratios],
+            [rows[ratio.where] - shift for ratio in ratios],
+            xerr=[2.0 * _finite(ratio.error) for ratio in ratios],
             linestyle="none",
             marker=marker,
             markersize=4,
@@ -207,18 +212,10 @@ def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Cont
     return figure  # type: ignore[no-any-return]
 
 
-def _bayesian(cells: Cells) -> Figure:
-    return _dots(cells, questions.BAYESIAN, "thompson", questions.gaussian_contests())
-
-
-def _variance(cells: Cells) -> Figure:
-    return _dots(cells, questions.LOW_VARIANCE, "ocucb", questions.rare_contests())
-
-
 _PICTURES: dict[str, Callable[[Cells], Figure]] = {
     "frontier": _frontier,
     "price": _price,
     "loglog": _loglog,
-    "bayesian": _bayesian,
-    "variance": _variance,
+    "bayesian": lambda cells: _dots(cells, *questions.BAYESIAN_COMPARISON),
+    "variance": lambda cells: _dots(cells, *questions.VARIANCE_COMPARISON),
 }

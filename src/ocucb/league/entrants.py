@@ -12,20 +12,11 @@ from .problems import Contest
 # These play clicks only. The theory and the constants of some are for rewards within an interval;
 # on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB, AdaUCB and
 # Maillard sampling.
-_CLICKS_ONLY = (
-    "ucb-v",
-    "ucb-tuned",
-    "tsallis-inf",
-    "kl-ucb-switch",
-    "kl-ucb-h-plus",
-    "kl-moss",
-    "kl-adaucb",
-    "kl-maillard",
-)
-
+_CLICKS_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h-plus", "kl-moss",
+                "kl-adaucb", "kl-maillard")  # fmt: skip
 
 # Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
-# best), the experiments or advice of a paper ("paper"), or a choice of ours ("ours").
+# best), or the experiments or advice of a paper ("paper"). All others are our choice ("ours").
 _DEFAULTS = {
     "ocucb": "paper",  # α = 3, which a theorem covers; ψ = 2 is the least that one does
     "ucb": "paper",  # 2, of Lattimore (2015); theorems have more
@@ -35,11 +26,6 @@ _DEFAULTS = {
     "mots": "theorem",  # α = 4, the least that is proved; ρ = 0.9 is ours
     "moss-anytime": "theorem",  # α = 1.35 minimises the constant of its bound
     "ucb-v": "theorem",
-    "ocucb-loglog": "ours",
-    "ocucb-n": "ours",  # η = 1.1; proved above 1
-    "light-tailed": "ours",  # η = 1; only the order of its bonus could be checked
-    "explore-then-commit": "ours",
-    "epsilon-greedy": "ours",
 }
 
 
@@ -54,7 +40,7 @@ def origin(policy: Policy) -> str:
     family = policy.family
     if FAMILIES.get(family.name) is not family or policy.parameters != dict(family.defaults):
         return "yours"
-    return _DEFAULTS[family.name] if family.defaults else "–"
+    return _DEFAULTS.get(family.name, "ours") if family.defaults else "–"
 
 
 def registered() -> list[Policy]:
@@ -101,7 +87,7 @@ def load_policy(text: str) -> Policy:
     found = getattr(module, name, None)
     if isinstance(found, Policy | PolicyFamily):
         return to_policies(found)[0]
-    have = [key for key, one in vars(module).items() if isinstance(one, Policy | PolicyFamily)]
+    have = [key for key, it in vars(module).items() if isinstance(it, Policy | PolicyFamily)]
     raise ValueError(
         f"{place} has no policy {name!r}; "
         + (f"it has {', '.join(have)}." if have else "decorate one with @ocucb.index_policy.")

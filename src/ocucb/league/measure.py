@@ -24,7 +24,7 @@ from ..importance import PLAIN, Mixture, first_mixture, obstacle
 from ..policies import Policy
 from ..problems import Problem
 from ..reports.estimates import Uncertain
-from ..reports.measure import whole_blocks
+from ..reports.measure import kept_facts, whole_blocks
 from ..results import PolicyResult
 from ..scheduler import Job
 from ..simulation import specify
@@ -52,33 +52,9 @@ Key = tuple[str, str, int]  # the names of policy and problem, and the horizon
 
 @dataclass(frozen=True)
 class Cell:
-    """What was measured of one policy on one problem.
+    """What was measured of one policy on one problem."""
 
-    Attributes
-    ----------
-    place : str
-        The contest, or the open question that it belongs to.
-    policy, label, problem, engine, sampling : str
-    horizon, runs : int
-    effective_runs : float
-        How many plain runs would give the same standard error of the mean.
-    mean, deviation, failure : Uncertain
-        Mean regret, its standard deviation, and the probability that the best arms get less than
-        half of the rounds.
-    median : float
-    disaster : Uncertain
-        The probability of a disaster (`problems.disaster_level`).
-    disaster_bound : float
-        An upper bound for it: two standard errors more. 0 where no run can be a disaster.
-    disasters : float
-        The effective number of disasters that were seen.
-    reached : bool
-        Whether mean and disasters are as precise as was asked for.
-    seconds : float
-        Time spent on it, summed over workers.
-    """
-
-    place: str
+    place: str  # the contest, or the open question that it belongs to
     policy: str
     label: str
     problem: str
@@ -86,16 +62,19 @@ class Cell:
     sampling: str
     horizon: int
     runs: int
-    effective_runs: float
+    effective_runs: float  # how many plain runs would give the same standard error of the mean
+    # mean regret, its standard deviation, and the probability that the best arms get less than half
+    # of the rounds
     mean: Uncertain
     deviation: Uncertain
     failure: Uncertain
     median: float
-    disaster: Uncertain
+    disaster: Uncertain  # the probability of a disaster (`problems.disaster_level`)
+    # An upper bound for it: two standard errors more. 0 where no run can be a disaster.
     disaster_bound: float
-    disasters: float
-    reached: bool
-    seconds: float
+    disasters: float  # the effective number of disasters that were seen
+    reached: bool  # whether mean and disasters are as precise as was asked for
+    seconds: float  # time spent on it, summed over workers
 
     @property
     def key(self) -> Key:
@@ -105,35 +84,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Task:
-    """A cell to be measured.
+    """A cell to be measured."""
 
-    Attributes
-    ----------
-    place : str
-        The contest or question it belongs to.
-    policy : Policy
-    problem : Problem
-    horizon, runs, seed : int
-    most : int
-        Runs that it may have for the mean.
-    limit : int
-        Runs that it may have for disasters.
-    precision : float
-        Two standard errors as a share of the mean; nan if `runs` are all that is wanted.
-    mixture : Mixture
-        What runs are drawn from.
-    """
-
-    place: str
+    place: str  # the contest or question it belongs to
     policy: Policy
     problem: Problem
     horizon: int
     runs: int
     seed: int
-    most: int
-    limit: int
+    most: int  # runs that it may have for the mean
+    limit: int  # runs that it may have for disasters
+    # two standard errors as a share of the mean; nan if `runs` are all that is wanted
     precision: float
-    mixture: Mixture = PLAIN
+    mixture: Mixture = PLAIN  # what runs are drawn from
 
     @property
     def label(self) -> str:
@@ -145,10 +108,7 @@ class Task:
         """What is played: the same for two tasks only if it is the same."""
         return self.policy.name, self.problem.name, self.horizon
 
-    @property
-    def group(self) -> Key:
-        """Itself: times differ from cell to cell."""
-        return self.key
+    group = key  # itself: times differ from cell to cell
 
     def specification(self) -> Specification:
         """Return what to play."""
@@ -162,7 +122,7 @@ class Task:
         if found.reached:
             return None
         lacking = _lacking(found, self.precision, self.specification().unseen(self.runs))
-        factors = [min(_GROWTH, _RESERVE * one) for one in lacking]
+        factors = [min(_GROWTH, _RESERVE * times) for times in lacking]
         pairs = zip(factors, (self.most, self.limit), strict=True)
         wanted = max(min(self.runs * factor, most) for factor, most in pairs)
         if wanted <= self.runs:
@@ -239,29 +199,22 @@ def read_cell(task: Task, job: Job) -> Cell:
     found = job.result
     assert found is not None
     result = found[0]
-    median = float(result.quantile(0.5))
     level = disaster_level(task.problem, task.horizon)
     possible = math.isfinite(level)
     tail = Uncertain(*result.tail(level)) if possible else Uncertain(0.0, 0.0)
     cell = Cell(
+        **kept_facts(result),
         place=task.place,
-        policy=result.policy,
         label=result.label,
         problem=found.problem,
-        engine=result.engine,
-        sampling=result.sampling,
-        horizon=result.horizon,
-        runs=result.runs,
-        effective_runs=result.effective_runs,
         mean=Uncertain(result.mean_regret, float(result.stderr[-1])),
         deviation=Uncertain(*result.deviation),
         failure=Uncertain(*result.failure),
-        median=median,
+        median=float(result.quantile(0.5)),
         disaster=tail,
         disaster_bound=min(1.0, tail.value + 2.0 * tail.error),
         disasters=_effective_disasters(result, level) if possible else 0.0,
         reached=False,
-        seconds=result.seconds,
     )
     if math.isnan(task.precision):
         return replace(cell, reached=True)

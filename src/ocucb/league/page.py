@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from .._text import duration
+from .._text import duration, with_error
 from .._version import __version__
 from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
@@ -56,14 +56,14 @@ the best, its spread, disasters, and the time per decision.</p>"""
 
 
 def _advice(report: Report) -> str:
-    found = advise(report.standings)
     rows = "".join(
-        f"<tr><td>{escape(one.situation)}</td><td><b>{escape(one.pick.player.label)}</b></td>"
-        f"<td>{_number(one.pick.mean)}{_spread(one.pick)}</td><td>{_number(one.pick.worst)}<br>"
-        f'<span class="soft">{escape(one.pick.worst.where)}</span></td>'
-        f"<td>{escape(', '.join(one.equals)) or '–'}</td>"
-        f'<td>{one.kept}<br><span class="soft">{escape(one.others)}</span></td></tr>'
-        for one in found
+        f"<tr><td>{escape(advice.situation)}</td><td><b>{escape(row.player.label)}</b></td>"
+        f"<td>{_number(row.mean)}{_spread(row)}</td><td>{_number(row.worst)}<br>"
+        f'<span class="soft">{escape(row.worst.where)}</span></td>'
+        f"<td>{escape(', '.join(advice.equals)) or '–'}</td>"
+        f'<td>{advice.kept}<br><span class="soft">{escape(advice.others)}</span></td></tr>'
+        for advice in advise(report.standings)
+        for row in [advice.pick]
     )
     return f"""<p>{escape(answer(report.standings))}</p>
 <table class="wide"><thead><tr><th>Situation</th><th>Lowest mean regret</th><th>Geometric mean
@@ -83,11 +83,9 @@ def _spread(row: Row) -> str:
     return f" (± {_short(2 * row.spread)})" if math.isfinite(row.spread) else ""
 
 
-def _number(one: Uncertain, digits: int = 2) -> str:
-    error = (
-        "" if not math.isfinite(one.error) or one.error == 0.0 else f" ± {_short(2 * one.error)}"
-    )
-    return f"{one.value:.{digits}f}{error}"
+def _number(number: Uncertain) -> str:
+    known = math.isfinite(number.error) and number.error != 0.0
+    return f"{number.value:.2f}{f' ± {_short(2 * number.error)}' if known else ''}"
 
 
 def _short(value: float) -> str:
@@ -117,20 +115,18 @@ def percent(share: float) -> str:
 def _tables(report: Report) -> str:
     parts = []
     for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
-        contests = [one for one in report.standings.contests if one.clicks == clicks]
+        contests = [contest for contest in report.standings.contests if contest.clicks == clicks]
         if contests:
             rows = report.standings.table(contests)
             order = {row.player: i for i, row in enumerate(by_mean(rows), 1)}
             body = "".join(_row(i, order[row.player], row) for i, row in enumerate(rows, 1))
+            ranked = "".join(
+                f"<li>{escape(row.player.label)} <b>{row.mean.value:.2f}</b>{_missing(row)}</li>"
+                for row in by_mean(rows)
+            )
             parts.append(
-                f"<h3>{title}, by worst ratio</h3>{_head()}<tbody>{body}</tbody></table>"
-                f"<h3>{title}, by geometric mean</h3><ol class='order'>"
-                + "".join(
-                    f"<li>{escape(row.player.label)} <b>{row.mean.value:.2f}</b>{_missing(row)}"
-                    "</li>"
-                    for row in by_mean(rows)
-                )
-                + "</ol>"
+                f"<h3>{title}, by worst ratio</h3>{_head(_TITLES)}<tbody>{body}</tbody></table>"
+                f"<h3>{title}, by geometric mean</h3><ol class='order'>{ranked}</ol>"
             )
     notes = f"""<p class="soft">Ratio: mean regret over the lowest of any policy on the problem.
 Geometric mean: ± two standard errors of the runs, and in brackets of the jackknife over problems.
@@ -146,10 +142,14 @@ enough.</p>"""
     return notes + "".join(parts)
 
 
-def _head() -> str:
-    titles = ("", "Policy", "Worst ratio", "Geometric mean, rank", "Standard deviation")
-    more = ("P(disaster), worst", "Defaults", "Time", "Short")
-    cells = "".join(f"<th>{one}</th>" for one in (*titles, *more))
+_TITLES = ("", "Policy", "Worst ratio", "Geometric mean, rank", "Standard deviation",
+           "P(disaster), worst", "Defaults", "Time", "Short")  # fmt: skip
+_CONTEST_TITLES = ("Policy", "Mean regret", "Ratio", "Standard deviation", "P(disaster)", "Runs",
+                   "Effective runs", "Disasters seen", "Engine")  # fmt: skip
+
+
+def _head(titles: Sequence[str]) -> str:
+    cells = "".join(f"<th>{title}</th>" for title in titles)
     return f'<table class="wide"><thead><tr>{cells}</tr></thead>'
 
 
@@ -181,7 +181,7 @@ def _map(report: Report, folder: Path) -> str:
         "the rewards or was not played."
     )
     picture = figure(folder, "ratios", "Mean regret relative to the best", explained)
-    details = "".join(_contest(one, report) for one in report.standings.contests)
+    details = "".join(_contest(contest, report) for contest in report.standings.contests)
     data = " ".join(f'<a href="{name}">{name}</a>' for name in ("cells.csv", "league.csv"))
     return f"{picture}<p>{data}</p>{details}"
 
@@ -192,27 +192,24 @@ def _contest(contest: Contest, report: Report) -> str:
         ratio = report.standings.ratio(player, contest)
         assert ratio is not None
         mark = "" if cell.reached else " (budget)"
-        risky = max(report.standings.cells(player, contest), key=lambda one: one.disaster_bound)
+        risky = max(report.standings.cells(player, contest), key=lambda cell: cell.disaster_bound)
         rows.append(
             f"<tr><td>{_name(player)}</td>"
-            f"<td>{cell.mean.value:.4g} ± {2 * cell.mean.error:.2g}</td>"
+            f"<td>{' '.join(with_error(cell.mean.value, 2 * cell.mean.error))}</td>"
             f"<td>{_number(ratio)}</td>"
-            f"<td>{cell.deviation.value:.3g} ± {2 * cell.deviation.error:.2g}</td>"
+            f"<td>{' '.join(with_error(cell.deviation.value, 2 * cell.deviation.error))}</td>"
             f"<td>{_chance(risky.disaster, risky.disaster_bound)}</td>"
             f"<td>{cell.runs:,}{mark}</td><td>{cell.effective_runs:,.0f}</td>"
             f"<td>{risky.disasters:.0f}</td><td>{escape(cell.engine)}</td></tr>"
         )
     skipped = "".join(
-        f"<li>{escape(one.policy)}: not played, {escape(one.reason)}</li>"
-        for one in report.skipped
-        if one.place == contest.name
+        f"<li>{escape(skip.policy)}: not played, {escape(skip.reason)}</li>"
+        for skip in report.skipped
+        if skip.place == contest.name
     )
-    titles = ("Policy", "Mean regret", "Ratio", "Standard deviation", "P(disaster)", "Runs")
-    more = ("Effective runs", "Disasters seen", "Engine")
-    head = "".join(f"<th>{one}</th>" for one in (*titles, *more))
     return (
         f'<details id="{contest.name}"><summary><b>{contest.name}</b> ({contest.group}): '
-        f'{escape(contest.title)}</summary><table class="wide"><thead><tr>{head}</tr></thead>'
+        f"{escape(contest.title)}</summary>{_head(_CONTEST_TITLES)}"
         f"<tbody>{''.join(rows)}</tbody></table><ul>{skipped}</ul></details>"
     )
 
@@ -227,16 +224,16 @@ def _question(name: str, report: Report, folder: Path) -> str:
 def _settings(report: Report) -> str:
     cells = report.cells
     asked = f"two standard errors of at most {report.precision:.3g} of the mean"
-    short = sum(not one.reached for one in cells)
-    tilted = sum(one.sampling != "plain" for one in cells)
+    short = sum(not cell.reached for cell in cells)
+    tilted = sum(cell.sampling != "plain" for cell in cells)
     facts = {
         "Seed": str(report.seed),
         "Cells": f"{len(cells):,}, {tilted:,} of them tilted",
         "Precision": asked if report.runs is None else f"{report.runs:,} plain runs for each cell",
         "Short of it": f"{short:,} cells, whose budget ran out first",
         "Not played": f"{len(report.skipped):,} cells, listed above",
-        "Runs": f"{sum(one.runs for one in cells):,}",
-        "Pulls": f"{sum(float(one.runs) * one.horizon for one in cells):.2e}",
+        "Runs": f"{sum(cell.runs for cell in cells):,}",
+        "Pulls": f"{sum(float(cell.runs) * cell.horizon for cell in cells):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
     } | circumstances()
     option = "" if report.runs is None else f" --runs {report.runs}"

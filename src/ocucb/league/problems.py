@@ -23,24 +23,12 @@ Instance = tuple[Problem, int]
 
 @dataclass(frozen=True)
 class Contest:
-    """A problem of the league.
+    """A problem of the league."""
 
-    Attributes
-    ----------
-    name : str
-        Its name on the command line.
-    group : str
-        Its family.
-    title : str
-        What is played, for people.
-    instances : tuple of (Problem, int)
-        Problem and horizon; several for a worst case.
-    """
-
-    name: str
-    group: str
-    title: str
-    instances: tuple[Instance, ...]
+    name: str  # its name on the command line
+    group: str  # its family
+    title: str  # what is played, for people
+    instances: tuple[Instance, ...]  # problem and horizon; several for a worst case
 
     @property
     def clicks(self) -> bool:
@@ -61,7 +49,7 @@ class Contest:
         """Return what is played, with the gap where there are several, given a problem's name."""
         if len(self.instances) == 1:
             return self.title
-        (found,) = (one for one, _ in self.instances if one.name == problem)
+        (found,) = (known for known, _ in self.instances if known.name == problem)
         return f"{self.title.removesuffix(', worst Δ')}, Δ = {found.gaps.max():.3g}"
 
 
@@ -79,8 +67,11 @@ def disaster_level(problem: Problem, horizon: int) -> float:
     >>> round(disaster_level(gap(2, 0.3), 10_000)), disaster_level(gap(2, 0.03), 10_000)
     (424, inf)
     """
-    p = problem.means
-    spread = math.sqrt((p * (1.0 - p)).max()) if problem.rewards.binary else problem.sigma
+    deviation = problem.rewards.deviation
+    spread = problem.sigma  # of rewards whose deviation is not known
+    if deviation is not None:
+        arms = zip(problem.means.tolist(), problem.scales.tolist(), strict=True)
+        spread = max(deviation(mean, scale) for mean, scale in arms)
     level = DISASTER * spread * math.sqrt(problem.arms * horizon)
     return level if level < horizon * problem.gaps.max() else math.inf
 
@@ -94,21 +85,17 @@ _SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def _worst_gap(K: int, n: int) -> Contest:
-    gaps = [scale * math.sqrt(K / n) for scale in _SCALES]
+    problems = [gap(K, scale * math.sqrt(K / n)) for scale in _SCALES]
     name = f"worst-{K}-{n:.0e}".replace("e+0", "e")
-    title = f"K = {K}, n = {_power(n)}, worst Δ"
-    return Contest(name, "worst case over Δ", title, tuple((gap(K, one), n) for one in gaps))
+    title = f"K = {K}, n = {power_of_ten(round(math.log10(n)))}, worst Δ"
+    return Contest(name, "worst case over Δ", title, tuple((problem, n) for problem in problems))
 
 
 def _worst_clicks(name: str, n: int, rounds: str) -> Contest:
     gaps = [scale * 0.5 * math.sqrt(2 / n) for scale in _SCALES]
     title = f"clicks at 50%, K = 2, n = {rounds}, worst Δ"
-    problems = [replace(bernoulli([0.5, 0.5 - one]), name=f"clicks:gap={one:g}") for one in gaps]
-    return Contest(name, "worst case over Δ", title, tuple((one, n) for one in problems))
-
-
-def _power(n: int) -> str:
-    return power_of_ten(round(math.log10(n)))
+    problems = [replace(bernoulli([0.5, 0.5 - d]), name=f"clicks:gap={d:g}") for d in gaps]
+    return Contest(name, "worst case over Δ", title, tuple((problem, n) for problem in problems))
 
 
 def _groups(K: int) -> Problem:
@@ -126,8 +113,8 @@ _LADDER = [0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]
 _LADDER_TITLE = "10 arms, clicks at 10, 5, 2 and 1%"
 
 CONTESTS: dict[str, Contest] = {
-    one.name: one
-    for one in (
+    contest.name: contest
+    for contest in (
         _one("two-easy", _TWO, "two arms, Δ = 1, n = 10⁴", gap(2, 1.0), 10_000),
         _one("two", _TWO, "two arms, Δ = 0.3, n = 10⁴", gap(2, 0.3), 10_000),
         _one("two-close", _TWO, "two arms, Δ = 0.05, n = 10⁴", gap(2, 0.05), 10_000),
@@ -138,13 +125,8 @@ CONTESTS: dict[str, Contest] = {
         _one("uniform-10", _UNIFORM, "10 uniform arms, n = 10⁴", uniform_arms(10), 10_000),
         _one("uniform-50", _UNIFORM, "50 uniform arms, n = 10⁴", uniform_arms(50), 10_000),
         _one("moss-20", _UNBALANCED, "MOSS's trap, K = 20, n = 8,000", moss_failure(20), 8_000),
-        _one(
-            "runner-up",
-            _UNBALANCED,
-            "10 arms, one close behind, n = 10⁴",
-            gaussian([0.0, -0.1] + [-1.0] * 8),
-            10_000,
-        ),
+        _one("runner-up", _UNBALANCED, "10 arms, one close behind, n = 10⁴",
+             gaussian([0.0, -0.1] + [-1.0] * 8), 10_000),
         _one("short-2", _SHORT, "two arms, Δ = 0.5, n = 100", gap(2, 0.5), 100),
         _one("short-10", _SHORT, "10 arms, Δ = 1, n = 200", gap(10, 1.0), 200),
         _one("long-2", _LONG, "two arms, Δ = 0.3, n = 2·10⁵", gap(2, 0.3), 200_000),
@@ -153,41 +135,21 @@ CONTESTS: dict[str, Contest] = {
         _worst_gap(2, 100_000),
         _worst_gap(10, 10_000),
         _one("half-2", _HALF, "clicks at 50% and 45%, n = 10⁴", bernoulli([0.5, 0.45]), 10_000),
-        _one(
-            "half-10",
-            _HALF,
-            "10 arms, clicks at 50% and 40%, n = 10⁴",
-            bernoulli([0.5] + [0.4] * 9),
-            10_000,
-        ),
+        _one("half-10", _HALF, "10 arms, clicks at 50% and 40%, n = 10⁴",
+             bernoulli([0.5] + [0.4] * 9), 10_000),
         _one("rare-2", _RARE, "clicks at 2% and 1%, n = 10⁴", bernoulli([0.02, 0.01]), 10_000),
-        _one(
-            "rare-10",
-            _RARE,
-            "10 arms, clicks at 2% and 1%, n = 10⁴",
-            bernoulli([0.02] + [0.01] * 9),
-            10_000,
-        ),
-        _one(
-            "rare-short",
-            _SHORT,
-            "5 arms, clicks at 2% and 0.5%, n = 2,000",
-            bernoulli([0.02] + [0.005] * 4),
-            2_000,
-        ),
-        _one(
-            "half-short",
-            _SHORT,
-            "5 arms, clicks at 50% and 30%, n = 500",
-            bernoulli([0.5] + [0.3] * 4),
-            500,
-        ),
+        _one("rare-10", _RARE, "10 arms, clicks at 2% and 1%, n = 10⁴",
+             bernoulli([0.02] + [0.01] * 9), 10_000),
+        _one("rare-short", _SHORT, "5 arms, clicks at 2% and 0.5%, n = 2,000",
+             bernoulli([0.02] + [0.005] * 4), 2_000),
+        _one("half-short", _SHORT, "5 arms, clicks at 50% and 30%, n = 500",
+             bernoulli([0.5] + [0.3] * 4), 500),
         _one("ladder", _RARE, f"{_LADDER_TITLE}, n = 10⁴", bernoulli(_LADDER), 10_000),
         _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
         _worst_clicks("worst-clicks", 10_000, "10⁴"),
         _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )
-}
+}  # fmt: skip
 
 
 def select(names: Iterable[str]) -> list[Contest]:
@@ -195,10 +157,10 @@ def select(names: Iterable[str]) -> list[Contest]:
 
     Examples
     --------
-    >>> [one.title for one in select(["ten"])]
+    >>> [contest.title for contest in select(["ten"])]
     ['10 arms, Δ = 0.3, n = 10⁴']
     """
     wanted = set(names)
     for name in wanted - CONTESTS.keys():
         raise ValueError(f"no problem is called {name!r}; choose from {', '.join(CONTESTS)}.")
-    return [one for one in CONTESTS.values() if one.name in wanted or not wanted]
+    return [contest for contest in CONTESTS.values() if contest.name in wanted or not wanted]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._text import listed, power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
 from ..problems import Problem, gap
-from ..reports.estimates import Uncertain, geometric_mean
+from ..reports.estimates import Uncertain, geometric_mean, value_of
 from .measure import Cell, Key
 from .problems import CONTESTS, Contest
 
@@ -31,10 +31,6 @@ PAIRS = (("ocucb", "ocucb-n"), ("moss", "moss-anytime"))
 GAPS = {"two arms": gap(2, 0.3), "10 arms": gap(10, 0.3)}  # Δ = 0.3
 
 LONG = tuple(10**k for k in range(3, 10))
-
-BAYESIAN = ("thompson", "mots", "gittins")
-LOW_VARIANCE = ("kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb")
-RARE_CLICKS = ("rare-2", "rare-10", "rare-short", "ladder")
 
 
 def ocucb(alpha: float = 3.0, psi: float = 2.0) -> Policy:
@@ -54,45 +50,33 @@ def instance(name: str) -> tuple[Problem, int]:
     return CONTESTS[name].instances[0]
 
 
+@dataclass(frozen=True)
 class Cells:
     """What was measured, by what was played."""
 
-    def __init__(self, cells: Mapping[Key, Cell]) -> None:
-        self._cells = cells
+    found: Mapping[Key, Cell]
 
     def get(self, policy: Policy, problem: Problem, horizon: int) -> Cell | None:
         """Return a cell, or None if it was not played."""
-        return self._cells.get((policy.name, problem.name, horizon))
+        return self.found.get((policy.name, problem.name, horizon))
 
     def all(self, plays: Sequence[Play]) -> list[Cell]:
         """Return the cells of some plays, without those that were not played."""
-        return [cell for one in plays if (cell := self.get(*one)) is not None]
+        return [cell for play in plays if (cell := self.get(*play)) is not None]
 
 
 @dataclass(frozen=True)
 class Question:
-    """An open question.
+    """An open question."""
 
-    Attributes
-    ----------
-    name : str
-        Its name on the command line, and that of its figure.
-    title : str
-        The question.
-    plays : callable
-        Returns what must be played to answer it.
-    answer : callable
-        Turns the cells into sentences.
-    """
-
-    name: str
-    title: str
-    plays: Callable[[], list[Play]]
-    answer: Callable[[Cells], str]
+    name: str  # its name on the command line, and that of its figure
+    title: str  # the question
+    plays: Callable[[], list[Play]]  # returns what must be played to answer it
+    answer: Callable[[Cells], str]  # turns the cells into sentences
 
 
-def _times(one: Uncertain) -> str:
-    return f"{one.value:.2f} ± {2 * one.error:.2f}"
+def _times(ratio: Uncertain) -> str:
+    return f"{ratio.value:.2f} ± {2 * ratio.error:.2f}"
 
 
 def _mean(values: Sequence[Uncertain]) -> Uncertain:
@@ -132,17 +116,17 @@ def beyond(cells: Cells, name: str) -> list[str]:
 
     def matched(rival: Cell) -> bool:
         return any(
-            _not_above(one.mean, rival.mean) and _not_above(one.deviation, rival.deviation)
-            for one in tuned
+            not _above(cell.mean, rival.mean) and not _above(cell.deviation, rival.deviation)
+            for cell in tuned
         )
 
-    return [one.label for one in cells.all(beside_plays(name)) if not matched(one)]
+    return [cell.label for cell in cells.all(beside_plays(name)) if not matched(cell)]
 
 
-def _not_above(one: Uncertain, other: Uncertain) -> bool:
-    """Tell whether `one` is not above `other` by more than two standard errors."""
+def _above(one: Uncertain, other: Uncertain) -> bool:
+    """Tell whether `one` exceeds `other` by more than two standard errors."""
     more = one - other
-    return not more.value > 2.0 * more.error
+    return more.value > 2.0 * more.error
 
 
 def _frontier_answer(cells: Cells) -> str:
@@ -153,7 +137,7 @@ def _frontier_answer(cells: Cells) -> str:
         usual = cells.get(ocucb(), *instance(name))
         if usual is None or not tuned:
             continue
-        steady = min(tuned, key=lambda one: one.deviation.value)
+        steady = min(tuned, key=lambda cell: cell.deviation.value)
         alpha = steady.policy.partition("alpha=")[2].partition(",")[0]
         calm.append(
             f"α = {alpha} ({steady.deviation.value:.3g} instead of {usual.deviation.value:.3g}; "
@@ -170,7 +154,7 @@ def _frontier_answer(cells: Cells) -> str:
     )
     if ahead:
         return text + f"Neither α nor ψ makes it as good in mean and deviation as {listed(ahead)}."
-    return text + "No other policy is better in both by more than errors, whatever α and ψ are."
+    return text + "Whatever α and ψ are, no other policy is better in both by two standard errors."
 
 
 # 2. The price of not knowing the horizon.
@@ -184,11 +168,9 @@ def epochs(total: int) -> list[int]:
     >>> epochs(64 * 7)
     [64, 128, 256]
     """
-    found: list[int] = []
-    length = EPOCH
+    found = [EPOCH]
     while sum(found) < total:
-        found.append(length)
-        length *= 2
+        found.append(2 * found[-1])
     return found
 
 
@@ -198,13 +180,9 @@ def _price_plays() -> list[Play]:
         (policy, problem, n)
         for problem in GAPS.values()
         for pair in PAIRS
-        for policy, horizons in zip(_pair(pair), (lengths, TOTALS), strict=False)
+        for policy, horizons in zip(named(pair), (lengths, TOTALS), strict=True)
         for n in horizons
     ]
-
-
-def _pair(pair: tuple[str, str]) -> list[Policy]:
-    return named(pair)
 
 
 def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Uncertain | None:
@@ -213,32 +191,27 @@ def restarted(cells: Cells, policy: Policy, problem: Problem, total: int) -> Unc
     Restarts are independent, so their mean regrets add up.
     """
     parts = [cells.get(policy, problem, n) for n in epochs(total)]
-    means = [one.mean for one in parts if one is not None]
+    means = [cell.mean for cell in parts if cell is not None]
     if len(means) < len(parts):
         return None
-    return Uncertain(sum(one.value for one in means), math.hypot(*(one.error for one in means)))
+    return Uncertain(sum(m.value for m in means), math.hypot(*(m.error for m in means)))
 
 
 def prices(cells: Cells, problem: Problem, pair: tuple[str, str]) -> dict[str, list[Uncertain]]:
     """Return regret relative to the policy that knows the horizon, for each of `TOTALS`."""
-    policies = _pair(pair)
+    informed, anytime = named(pair)
     found: dict[str, list[Uncertain]] = {}
     for n in TOTALS:
-        known = cells.get(policies[0], problem, n)
+        known, cell = cells.get(informed, problem, n), cells.get(anytime, problem, n)
         if known is None:
             continue
-        again = restarted(cells, policies[0], problem, n)
-        if again is not None:
-            ratio = again / known.mean
-            label = f"{policies[0].label}, restarted"
-            found.setdefault(label, []).append(Uncertain(ratio.value, ratio.error, str(n)))
-        for policy in policies[1:]:
-            cell = cells.get(policy, problem, n)
-            if cell is not None:
-                ratio = cell.mean / known.mean
-                found.setdefault(policy.label, []).append(
-                    Uncertain(ratio.value, ratio.error, str(n))
-                )
+        again = restarted(cells, informed, problem, n)
+        for label, mean in (
+            (f"{informed.label}, restarted", again),
+            (anytime.label, None if cell is None else cell.mean),
+        ):
+            if mean is not None:
+                found.setdefault(label, []).append(replace(mean / known.mean, where=str(n)))
     return found
 
 
@@ -249,11 +222,11 @@ def _price_answer(cells: Cells) -> str:
         for problem in GAPS.values():
             for label, found in prices(cells, problem, pair).items():
                 ratios.setdefault(label, []).extend(found)
-        parts = [f"{label} pays {_times(_mean(found))} times" for label, found in ratios.items()]
+        parts = [f"{_times(_mean(found))} times ({label})" for label, found in ratios.items()]
         if parts:
             sentences.append(
-                f"Compared with {named(pair[:1])[0].label}, which knows the horizon, "
-                f"{listed(parts)} the regret on average (Δ = 0.3, K = 2 and 10, n = {TOTALS[0]:,} "
+                f"Compared with {named(pair[:1])[0].label}, which knows the horizon, regret is "
+                f"{listed(parts)} as large on average (Δ = 0.3, K = 2 and 10, n = {TOTALS[0]:,} "
                 f"to {TOTALS[-1]:,})."
             )
     return " ".join(sentences) or "It was not played."
@@ -269,29 +242,24 @@ def long_policies() -> list[Policy]:
 
 def _long_plays() -> list[Play]:
     policies = long_policies()
-    return [(one, problem, n) for problem in GAPS.values() for one in policies for n in LONG]
+    return [(policy, problem, n) for problem in GAPS.values() for policy in policies for n in LONG]
 
 
 def _long_answer(cells: Cells) -> str:
-    candidates = named(["ocucb-loglog"])
+    (policy,) = named(["ocucb-loglog"])
     sentences = []
     for where, problem in GAPS.items():
-        for policy in candidates:
-            parts = []
-            for rival in (ocucb(), ocucb(alpha=2.0)):
-                mine, theirs = cells.get(policy, problem, LONG[-1]), None
-                theirs = cells.get(rival, problem, LONG[-1])
-                if mine is not None and theirs is not None:
-                    alpha = f"{rival.parameters['alpha']:g}"
-                    parts.append(
-                        f"{_times(mine.mean / theirs.mean)} times that of α = {alpha} without it"
-                    )
-            if parts:
-                better = _first_better(cells, policy, problem)
-                sentences.append(
-                    f"With {where}, the regret of α = 2 with log log at n = 10⁹ is {listed(parts)}"
-                    f"{better}."
-                )
+        parts, mine = [], cells.get(policy, problem, LONG[-1])
+        for rival in (ocucb(), ocucb(alpha=2.0)):
+            theirs = cells.get(rival, problem, LONG[-1])
+            if mine is not None and theirs is not None:
+                times, alpha = _times(mine.mean / theirs.mean), rival.parameters["alpha"]
+                parts.append(f"{times} times that of α = {alpha:g} without it")
+        if parts:
+            sentences.append(
+                f"With {where}, the regret of α = 2 with log log at n = 10⁹ is {listed(parts)}"
+                f"{_first_better(cells, policy, problem)}."
+            )
     return " ".join(sentences) or "It was not played."
 
 
@@ -300,10 +268,7 @@ def _first_better(cells: Cells, policy: Policy, problem: Problem) -> str:
     ahead = None
     for n in reversed(LONG):
         mine, usual = cells.get(policy, problem, n), cells.get(ocucb(), problem, n)
-        if mine is None or usual is None:
-            break
-        less = usual.mean - mine.mean
-        if not less.value > 2.0 * less.error:
+        if mine is None or usual is None or not _above(usual.mean, mine.mean):
             break
         ahead = n
     if ahead is None:
@@ -314,26 +279,12 @@ def _first_better(cells: Cells, policy: Policy, problem: Problem) -> str:
 # 4. What a known horizon gives Thompson sampling.
 
 
-def gaussian_contests() -> list[Contest]:
-    """Return the contests with Gaussian rewards."""
-    return [one for one in CONTESTS.values() if not one.clicks]
-
-
-def _bayesian_plays() -> list[Play]:
-    return [
-        (policy, *one)
-        for contest in gaussian_contests()
-        for policy in named(BAYESIAN)
-        for one in contest.instances
-    ]
-
-
 def largest(cells: Cells, policy: Policy, contest: Contest) -> Uncertain | None:
     """Return the largest mean regret of a policy among a contest's instances."""
-    found = cells.all([(policy, *one) for one in contest.instances])
+    found = cells.all([(policy, problem, n) for problem, n in contest.instances])
     if len(found) < len(contest.instances):
         return None
-    return max((one.mean for one in found), key=lambda mean: mean.value)
+    return max((cell.mean for cell in found), key=value_of)
 
 
 def relative(
@@ -344,8 +295,7 @@ def relative(
     for contest in contests:
         mine, theirs = largest(cells, policy, contest), largest(cells, other, contest)
         if mine is not None and theirs is not None:
-            ratio = mine / theirs
-            ratios.append(Uncertain(ratio.value, ratio.error, contest.title))
+            ratios.append(replace(mine / theirs, where=contest.title))
     return ratios
 
 
@@ -357,60 +307,60 @@ def _compared(cells: Cells, names: Sequence[str], base: str, contests: Sequence[
         ratios = relative(cells, policy, rival, contests)
         if ratios and policy != rival:
             count = "" if len(ratios) == len(contests) else f" (on {len(ratios)} of them)"
-            parts.append(f"{policy.label} {_times(_mean(ratios))} times{count}")
-            every += [(one, policy.label) for one in ratios]
+            parts.append(f"{policy.label} {_times(_mean(ratios))}{count}")
+            every += [(ratio, policy.label) for ratio in ratios]
     if not parts:
         return "It was not played."
     low, high = (choose(every, key=lambda pair: pair[0].value) for choose in (min, max))
     return (
-        f"Averaged over {len(contests)} problems, relative to the regret of {rival.label}: "
-        f"{listed(parts)}. Problem by problem, this goes from {low[0].value:.2f} ({low[1]}; "
+        f"Regret relative to {rival.label}, averaged over {len(contests)} problems: "
+        f"{listed(parts)}. Problem by problem, it ranges from {low[0].value:.2f} ({low[1]}; "
         f"{low[0].where}) to {high[0].value:.2f} ({high[1]}; {high[0].where})."
     )
 
 
-def _bayesian_answer(cells: Cells) -> str:
-    return _compared(cells, BAYESIAN, "thompson", gaussian_contests())
-
+# who is compared with whom, and on what
+Comparison = tuple[tuple[str, ...], str, list[Contest]]
+BAYESIAN_COMPARISON: Comparison = (
+    ("thompson", "mots", "gittins"),
+    "thompson",
+    [contest for contest in CONTESTS.values() if not contest.clicks],
+)
 
 # 5. Low variance.
 
-
-def rare_contests() -> list[Contest]:
-    """Return the contests with clicks of low variance."""
-    return [CONTESTS[name] for name in RARE_CLICKS]
-
-
-def _variance_plays() -> list[Play]:
-    return [(policy, *instance(name)) for name in RARE_CLICKS for policy in named(LOW_VARIANCE)]
+VARIANCE_COMPARISON: Comparison = (
+    ("kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb"),
+    "ocucb",
+    [CONTESTS[name] for name in ("rare-2", "rare-10", "rare-short", "ladder")],
+)
 
 
-def _variance_answer(cells: Cells) -> str:
-    return _compared(cells, LOW_VARIANCE, "ocucb", rare_contests())
+def _comparison(name: str, title: str, comparison: Comparison) -> Question:
+    names, _, contests = comparison
+
+    def plays() -> list[Play]:
+        return [
+            (policy, *problem_and_horizon)
+            for contest in contests
+            for policy in named(names)
+            for problem_and_horizon in contest.instances
+        ]
+
+    return Question(name, title, plays, lambda cells: _compared(cells, *comparison))
 
 
 QUESTIONS = {
-    one.name: one
-    for one in (
-        Question(
-            "frontier",
-            "What does robustness cost in mean regret?",
-            _frontier_plays,
-            _frontier_answer,
-        ),
+    question.name: question
+    for question in (
+        Question("frontier", "What does robustness cost in mean regret?",
+                 _frontier_plays, _frontier_answer),
         Question("price", "What does an unknown horizon cost?", _price_plays, _price_answer),
-        Question("loglog", "Is α = 2 with log log better for long?", _long_plays, _long_answer),
-        Question(
-            "bayesian",
-            "What does a known horizon give Thompson sampling?",
-            _bayesian_plays,
-            _bayesian_answer,
-        ),
-        Question(
-            "variance",
-            "What is there to gain where the variance is low?",
-            _variance_plays,
-            _variance_answer,
-        ),
+        Question("loglog", "Is α = 2 with log log better for long horizons?",
+                 _long_plays, _long_answer),
+        _comparison("bayesian", "What does a known horizon give Thompson sampling?",
+                    BAYESIAN_COMPARISON),
+        _comparison("variance", "What is there to gain where the variance is low?",
+                    VARIANCE_COMPARISON),
     )
-}
+}  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,28 +25,12 @@ from ..store import Store
 from . import drawing
 from .advice import answer
 from .entrants import registered, suits
-from .measure import (
-    BUDGET,
-    PRECISION,
-    Cell,
-    Key,
-    Skipped,
-    Task,
-    make_task,
-    read_cell,
-)
+from .measure import BUDGET, PRECISION, Cell, Key, Skipped, Task, make_task, read_cell
 from .page import Report, page
 from .problems import CONTESTS, Contest, select
 from .questions import QUESTIONS, Cells
 from .standings import Player, Standings
-from .tables import (
-    CELL_COLUMNS,
-    PLAYER_COLUMNS,
-    ROW_COLUMNS,
-    cell_row,
-    player_row,
-    standing_rows,
-)
+from .tables import CELL_COLUMNS, PLAYER_COLUMNS, ROW_COLUMNS, cell_row, player_row, standing_rows
 from .trial import examine
 
 _SHARED = BUDGET / 3.0  # for one instance of a worst case
@@ -110,7 +95,7 @@ def play_league(
     workers, executor, progress
         As in `simulate`.
     say : callable
-        Told what each round takes.
+        Called with the estimated time before each round of runs.
 
     Returns
     -------
@@ -142,8 +127,8 @@ def play_league(
     with Store(runs_kept) as store, Display(progress) as display:
         display.say("preparing")
         made = _tasks(contests, questions, entrants, seed, precision, runs)
-        tasks = [one for one in made if isinstance(one, Task)]
-        skipped = [one for one in made if isinstance(one, Skipped)]
+        tasks = [task for task in made if isinstance(task, Task)]
+        skipped = [task for task in made if isinstance(task, Skipped)]
         with Interrupts() as interrupts:
             context = RunContext(threads, executor, store, display, interrupts)
             cells = measure(tasks, context, read_cell, say, "cells")
@@ -183,12 +168,10 @@ def _selected(names: Iterable[str]) -> tuple[list[Contest], list[str]]:
 
 def _entrants(policies: Sequence[Policy]) -> list[Policy]:
     """Return the policies, or say that two have the same name."""
-    known: dict[str, Policy] = {}
-    for one in policies:
-        if one.name in known:
-            raise ValueError(f"two policies are called {one.name!r}; give yours another name.")
-        known[one.name] = one
-    return list(known.values())
+    for name, count in Counter(policy.name for policy in policies).items():
+        if count > 1:
+            raise ValueError(f"two policies are called {name!r}; give yours another name.")
+    return list(policies)
 
 
 def _tasks(
@@ -219,7 +202,7 @@ def _tasks(
 
 
 def _by_key(cells: Iterable[Cell]) -> dict[Key, Cell]:
-    return {one.key: one for one in cells}
+    return {cell.key: cell for cell in cells}
 
 
 def _examined(
@@ -228,10 +211,10 @@ def _examined(
     """Return the policies that play in some contests, after a trial."""
     players = []
     for policy in policies:
-        suited = [one for one in contests if suits(policy, one)]
+        suited = [contest for contest in contests if suits(policy, contest)]
         if suited:
             display.say(f"trying {policy.label}")
-            clicks = all(one.clicks for one in suited)
+            clicks = all(contest.clicks for contest in suited)
             players.append(interruptible(partial(examine, policy, clicks=clicks)))
     return players
 
@@ -255,10 +238,9 @@ def write_report(folder: Path, report: Report, failures: list[str]) -> list[Path
 
 def _tables(report: Report) -> list[list[Sequence[Any]]]:
     """Return the rows of all data files."""
-    why = [(one.place, one.policy, one.reason) for one in report.skipped]
     return [
-        [CELL_COLUMNS, *(cell_row(one, report.seed) for one in report.cells)],
+        [CELL_COLUMNS, *(cell_row(cell, report.seed) for cell in report.cells)],
         [ROW_COLUMNS, *standing_rows(report.standings)],
-        [("place", "policy", "reason"), *why],
+        [("place", "policy", "reason"), *map(astuple, report.skipped)],
         [PLAYER_COLUMNS, *map(player_row, report.standings.players)],
     ]

@@ -11,76 +11,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from ..reports.estimates import Uncertain, geometric_mean
+from ..reports.estimates import Uncertain, geometric_mean, value_of
 from .measure import RARE, Cell, Key
 from .problems import Contest
 
 
 @dataclass(frozen=True)
 class Player:
-    """A policy of the league.
-
-    Attributes
-    ----------
-    name, label : str
-    needs_horizon : bool
-        Whether it must know the horizon.
-    seconds : float
-        Processor time of a decision.
-    defaults : str
-        Where its parameters come from (`entrants.origin`).
-    """
+    """A policy of the league."""
 
     name: str
     label: str
-    needs_horizon: bool
-    seconds: float = math.nan
-    defaults: str = ""
+    needs_horizon: bool  # whether it must know the horizon
+    seconds: float = math.nan  # processor time of a decision
+    defaults: str = ""  # where its parameters come from (`entrants.origin`)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One policy over some contests.
-
-    Attributes
-    ----------
-    player : Player
-    played, contests : int
-        How many it played, and how many there are.
-    worst : Uncertain
-        Its largest ratio to the best, and where.
-    mean : Uncertain
-        The geometric mean of its ratios; the error is that of the runs.
-    spread : float
-        The jackknife's standard error of that mean, over contests: how much depends on their
-        choice. nan for a single one.
-    deviation : float
-        The geometric mean of its standard deviations, each in units of the best mean regret.
-    disaster : Uncertain
-        The probability of a disaster, and where, for the instance with the largest bound.
-    disaster_bound : float
-        That bound: it holds for every instance of every contest.
-    disaster_floor : float
-        The largest probability of a disaster that is certain, two standard errors below an
-        estimate.
-    few_runs : int
-        How many of its cells have fewer runs than their precision asks for.
-    """
+    """One policy over some contests."""
 
     player: Player
+    # how many it played, and how many there are
     played: int
     contests: int
-    worst: Uncertain
-    mean: Uncertain
+    worst: Uncertain  # its largest ratio to the best, and where
+    mean: Uncertain  # the geometric mean of its ratios; the error is that of the runs
+    # The jackknife's standard error of that mean, over contests: how much depends on their choice.
+    # nan for a single one.
     spread: float
+    # the geometric mean of its standard deviations, each in units of the best mean regret
     deviation: float
+    # the probability of a disaster, and where, for the instance with the largest bound
     disaster: Uncertain
-    disaster_bound: float
+    disaster_bound: float  # that bound, which holds for every instance of every contest
+    # the largest probability of a disaster that is certain, two standard errors below an estimate
     disaster_floor: float
-    few_runs: int
+    few_runs: int  # how many of its cells have fewer runs than their precision asks for
 
     @property
     def complete(self) -> bool:
@@ -94,20 +64,10 @@ class Row:
 
 
 class Standings:
-    """Cells by policy and contest.
-
-    Parameters
-    ----------
-    players : list of Player
-    contests : list of Contest
-    cells : dict of Key to Cell
-    """
+    """Cells by policy and contest."""
 
     def __init__(
-        self,
-        players: Sequence[Player],
-        contests: Sequence[Contest],
-        cells: Mapping[Key, Cell],
+        self, players: Sequence[Player], contests: Sequence[Contest], cells: Mapping[Key, Cell]
     ) -> None:
         self.players = players
         self.contests = contests
@@ -118,7 +78,7 @@ class Standings:
             if (found := _instances(player, contest, cells))
         }
         self.best = {
-            contest.name: min((one.mean for one in found), key=lambda mean: mean.value)
+            contest.name: min((cell.mean for cell in found), key=value_of)
             for contest in contests
             if (found := [cell for _, cell in self.of(contest)])
         }
@@ -126,7 +86,7 @@ class Standings:
     def cell(self, player: Player, contest: Contest) -> Cell | None:
         """Return what a policy did in a contest, its worst instance; None if it did not play."""
         found = self.cells(player, contest)
-        return max(found, key=lambda one: one.mean.value) if found else None
+        return max(found, key=lambda cell: cell.mean.value) if found else None
 
     def cells(self, player: Player, contest: Contest) -> list[Cell]:
         """Return what a policy did in all instances of a contest; none if it did not play."""
@@ -134,7 +94,7 @@ class Standings:
 
     def of(self, contest: Contest) -> list[tuple[Player, Cell]]:
         """Return who played in a contest, the lowest mean regret first."""
-        found = [(one, cell) for one in self.players if (cell := self.cell(one, contest))]
+        found = [(player, cell) for player in self.players if (cell := self.cell(player, contest))]
         return sorted(found, key=lambda pair: pair[1].mean.value)
 
     def ratio(self, player: Player, contest: Contest) -> Uncertain | None:
@@ -143,36 +103,33 @@ class Standings:
         if cell is None:
             return None
         best = self.best[contest.name]
-        if cell.mean == best:
-            return Uncertain(1.0, 0.0, contest.title)
-        ratio = cell.mean / best
-        return Uncertain(ratio.value, ratio.error, contest.title)
+        ratio = Uncertain(1.0, 0.0) if cell.mean == best else cell.mean / best
+        return replace(ratio, where=contest.title)
 
     def row(self, player: Player, contests: Iterable[Contest]) -> Row | None:
         """Return a policy's row in a table of some contests; None if it played in none."""
         asked = list(contests)
-        played = [one for one in asked if self.cell(player, one) is not None]
+        played = [contest for contest in asked if self.cell(player, contest) is not None]
         if not played:
             return None
-        cells = [cell for one in played if (cell := self.cell(player, one)) is not None]
-        ratios = [ratio for one in played if (ratio := self.ratio(player, one)) is not None]
+        cells = [cell for contest in played if (cell := self.cell(player, contest)) is not None]
+        ratios = [ratio for contest in played if (ratio := self.ratio(player, contest)) is not None]
         spreads = [
-            cell.deviation.value / self.best[one.name].value
-            for one, cell in zip(played, cells, strict=True)
+            cell.deviation.value / self.best[contest.name].value
+            for contest, cell in zip(played, cells, strict=True)
         ]
-        positive = [one for one in spreads if one > 0.0]
-        everything = [(cell, one) for one in played for cell in self.cells(player, one)]
+        logs = [math.log(spread) for spread in spreads if spread > 0.0]
+        everything = [(cell, contest) for contest in played for cell in self.cells(player, contest)]
         worst, where = max(everything, key=lambda pair: pair[0].disaster_bound)
-        place = where.describe(worst.problem)
         return Row(
             player=player,
             played=len(played),
             contests=len(asked),
-            worst=max(ratios, key=lambda one: one.value),
+            worst=max(ratios, key=value_of),
             mean=geometric_mean(ratios),
             spread=jackknife(ratios),
-            deviation=math.exp(sum(map(math.log, positive)) / max(1, len(positive))),
-            disaster=Uncertain(worst.disaster.value, worst.disaster.error, place),
+            deviation=math.exp(sum(logs) / max(1, len(logs))),
+            disaster=replace(worst.disaster, where=where.describe(worst.problem)),
             disaster_bound=worst.disaster_bound,
             disaster_floor=max(
                 cell.disaster.value - 2.0 * cell.disaster.error for cell, _ in everything
@@ -187,7 +144,7 @@ class Standings:
         were spared might have been their worst.
         """
         asked = list(contests)
-        rows = [row for one in self.players if (row := self.row(one, asked)) is not None]
+        rows = [row for player in self.players if (row := self.row(player, asked)) is not None]
         return sorted(rows, key=lambda row: (not row.complete, row.worst.value))
 
     def difference(self, one: Player, other: Player, contests: Iterable[Contest]) -> Uncertain:
@@ -200,8 +157,8 @@ class Standings:
             assert theirs is not None
             ratio = mine.mean / theirs.mean
             logs.append(Uncertain(math.log(ratio.value), ratio.error / ratio.value))
-        value = sum(one.value for one in logs) / len(logs)
-        return Uncertain(value, math.hypot(*(one.error for one in logs)) / len(logs))
+        value = sum(log.value for log in logs) / len(logs)
+        return Uncertain(value, math.hypot(*(log.error for log in logs)) / len(logs))
 
 
 def by_mean(rows: Iterable[Row]) -> list[Row]:
@@ -220,7 +177,7 @@ def jackknife(ratios: Sequence[Uncertain]) -> float:
     >>> round(jackknife([Uncertain(1.0, 0.0), Uncertain(4.0, 0.4)]), 3)
     1.386
     """
-    logs = [math.log(one.value) for one in ratios]
+    logs = [math.log(ratio.value) for ratio in ratios]
     if len(logs) < 2:
         return math.nan
     return math.exp(fmean(logs)) * stdev(logs) / math.sqrt(len(logs))
@@ -228,8 +185,6 @@ def jackknife(ratios: Sequence[Uncertain]) -> float:
 
 def _instances(player: Player, contest: Contest, cells: Mapping[Key, Cell]) -> list[Cell]:
     """Return a policy's cells in a contest; none if it did not play all instances."""
-    found = [
-        cells.get((player.name, problem.name, horizon)) for problem, horizon in contest.instances
-    ]
-    whole = [one for one in found if one is not None]
+    found = [cells.get((player.name, problem.name, n)) for problem, n in contest.instances]
+    whole = [cell for cell in found if cell is not None]
     return whole if len(whole) == len(found) else []

@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..reports.estimates import Uncertain
 from .measure import Cell
-from .standings import Player, Standings
+from .standings import Player, Row, Standings
 
 _ESTIMATES = ("mean", "deviation", "failure", "disaster")
 _CELL = ("place", "policy", "label", "problem", "horizon", "engine", "sampling", "runs")
 _MORE = ("effective_runs", "median", "disaster_bound", "disasters", "reached")
 CELL_COLUMNS = (
     *_CELL,
-    *(name for one in _ESTIMATES for name in (one, f"{one}_stderr")),
+    *(column for name in _ESTIMATES for column in (name, f"{name}_stderr")),
     *_MORE,
     "seed",
 )
-ROW_COLUMNS = (
-    "rewards",
-    "policy",
-    "needs_horizon",
-    "problems",
-    "of",
-    "worst_ratio",
-    "worst_ratio_stderr",
-    "worst_problem",
-    "mean_ratio",
-    "mean_ratio_stderr",
-    "mean_ratio_jackknife",
-    "deviation",
-    "disaster",
-    "disaster_stderr",
-    "disaster_bound",
-    "disaster_problem",
-    "short",
-)
-
-
+# of league.csv, each with what it says of a row; the kind of rewards comes first
+_ROW: dict[str, Callable[[Row], Any]] = {
+    "policy": lambda row: row.player.name,
+    "needs_horizon": lambda row: row.player.needs_horizon,
+    "problems": lambda row: row.played,
+    "of": lambda row: row.contests,
+    "worst_ratio": lambda row: row.worst.value,
+    "worst_ratio_stderr": lambda row: row.worst.error,
+    "worst_problem": lambda row: row.worst.where,
+    "mean_ratio": lambda row: row.mean.value,
+    "mean_ratio_stderr": lambda row: row.mean.error,
+    "mean_ratio_jackknife": lambda row: row.spread,
+    "deviation": lambda row: row.deviation,
+    "disaster": lambda row: row.disaster.value,
+    "disaster_stderr": lambda row: row.disaster.error,
+    "disaster_bound": lambda row: row.disaster_bound,
+    "disaster_problem": lambda row: row.disaster.where,
+    "short": lambda row: row.few_runs,
+}
+ROW_COLUMNS = ("rewards", *_ROW)
 PLAYER_COLUMNS = ("policy", "label", "needs_horizon", "defaults", "seconds")
 
 
@@ -53,16 +52,12 @@ def player_row(player: Player) -> list[Any]:
 def read_players(path: Path) -> list[Player]:
     """Return the policies of a file that a league wrote."""
     with open(path, encoding="utf-8", newline="") as file:
-        return [
-            Player(
-                row["policy"],
-                row["label"],
-                row["needs_horizon"] == "True",
-                float(row["seconds"]),
-                row["defaults"],
-            )
-            for row in csv.DictReader(file)
-        ]
+        rows = list(csv.DictReader(file))
+    return [
+        Player(row["policy"], row["label"], horizon, float(row["seconds"]), row["defaults"])
+        for row in rows
+        for horizon in [row["needs_horizon"] == "True"]
+    ]
 
 
 def cell_row(cell: Cell, seed: int) -> list[Any]:
@@ -70,7 +65,7 @@ def cell_row(cell: Cell, seed: int) -> list[Any]:
     estimates: list[Uncertain] = [getattr(cell, name) for name in _ESTIMATES]
     return [
         *(getattr(cell, name) for name in _CELL),
-        *(number for one in estimates for number in (one.value, one.error)),
+        *(number for estimate in estimates for number in (estimate.value, estimate.error)),
         *(getattr(cell, name) for name in _MORE),
         seed,
     ]
@@ -83,8 +78,8 @@ def read_cells(path: Path) -> list[Cell]:
         facts: dict[str, Any] = {name: row[name] for name in _CELL}
         facts |= {name: int(row[name]) for name in ("horizon", "runs")}
         facts |= {name: float(row[name]) for name in _MORE if name != "reached"}
-        for one in _ESTIMATES:
-            facts[one] = Uncertain(float(row[one]), float(row[f"{one}_stderr"]))
+        for name in _ESTIMATES:
+            facts[name] = Uncertain(float(row[name]), float(row[f"{name}_stderr"]))
         return Cell(**facts, reached=row["reached"] == "True", seconds=math.nan)
 
     with open(path, encoding="utf-8", newline="") as file:
@@ -94,24 +89,6 @@ def read_cells(path: Path) -> list[Cell]:
 def standing_rows(standings: Standings) -> Iterator[Sequence[Any]]:
     """Yield the rows of league.csv."""
     for rewards, clicks in (("gaussian", False), ("clicks", True)):
-        contests = [one for one in standings.contests if one.clicks == clicks]
+        contests = [contest for contest in standings.contests if contest.clicks == clicks]
         for row in standings.table(contests) if contests else []:
-            yield (
-                rewards,
-                row.player.name,
-                row.player.needs_horizon,
-                row.played,
-                row.contests,
-                row.worst.value,
-                row.worst.error,
-                row.worst.where,
-                row.mean.value,
-                row.mean.error,
-                row.spread,
-                row.deviation,
-                row.disaster.value,
-                row.disaster.error,
-                row.disaster_bound,
-                row.disaster.where,
-                row.few_runs,
-            )
+            yield (rewards, *(read(row) for read in _ROW.values()))

@@ -26,21 +26,16 @@ def examine(policy: Policy, clicks: bool) -> Player:
     Examples
     --------
     >>> import ocucb
-    >>> [examine(one(), False).needs_horizon for one in (ocucb.OCUCB, ocucb.UCB)]
+    >>> [examine(family(), False).needs_horizon for family in (ocucb.OCUCB, ocucb.UCB)]
     [True, False]
     """
     problem = bernoulli([0.5] + [0.4] * 9) if clicks else gap(10, 0.3)
-    return Player(
-        policy.name,
-        policy.label,
-        needs_horizon(policy, problem),
-        decision_time(policy, problem),
-        origin(policy),
-    )
+    horizon, seconds = needs_horizon(policy, problem), decision_time(policy, problem)
+    return Player(policy.name, policy.label, horizon, seconds, origin(policy))
 
 
 def needs_horizon(policy: Policy, problem: Problem) -> bool:
-    """Tell whether a policy plays otherwise, with the same luck, if it is told another horizon."""
+    """Tell whether a policy plays differently, on the same random numbers, with another horizon."""
     engine = engine_named("step", policy, problem, _ROUNDS)
     kernel = kernel_of(policy.family, problem.rewards, engine)
     found = []

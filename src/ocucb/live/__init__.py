@@ -1,7 +1,7 @@
 """Live use: a bandit that makes real choices, one at a time.
 
-`decision` decides (state and kernels), `bandit` is the public object (names, locks, errors), and
-`document` is the saved form (JSON, versions, checks).
+`bandit` is the public object, `rules` what never changes about it, `decision` decides (state and
+kernels), `saving` takes it apart and rebuilds it, `document` is the saved form (JSON, versions).
 """
 
 from __future__ import annotations

@@ -1,46 +1,33 @@
-"""`Bandit`, the public object: ask which arm to play, tell what it paid, save and resume.
+"""`Bandit`, the object people hold: ask which arm to play, tell what it paid.
 
-`Bandit` checks, explains, locks and saves; `ocucb.live.decision` decides what to play.
+It checks, explains and locks; `ocucb.live.decision` decides what to play.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import threading
-import time
 import warnings
-import weakref
 from collections.abc import Iterable, Sequence
-from math import inf, isfinite
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from .._document import damaged, read_json
-from .._files import replacing
-from .._text import LARGEST_COUNT, is_truth, shown, to_count, to_float
+from .._text import shown, to_count, to_float
 from .._types import Floats, Words
-from .._waiting import at_fork
-from ..policies import Policy, PolicyFamily, to_policies
-from ..policies._base import formula_raised
+from ..policies import Policy, PolicyFamily
 from ..policies._declarations import check_declarations
-from ..random import CHOICES, start_stream, stream_key, to_seed
+from ..policies._families import formula_raised
+from ..policies._rules import ChoiceRule
+from ..random import CHOICES, start_stream, stream_key
 from .decision import State, compile_kernels, copy_state, new_arms, new_state
-from .document import to_document, to_parts
 from .names import NAMES, Arm, Positions, is_list, to_names
-from .probabilities import next_probabilities
+from .probabilities import chance_of_choice, next_probabilities
+from .rules import PLACE, to_rules
+from .saving import Saved
 from .summary import Summary, summarize
 from .tree import Records
 
-_LARGEST_REWARD = 1e100  # sums of these stay far from overflow
-_PLACE = "between -1e100 and 1e100"
-_PATIENCE = 10.0  # seconds that a fork waits for other threads
-_MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
 
-
-class Bandit:
+class Bandit(Saved):
     """A repeated choice that learns from its outcomes.
 
     Parameters
@@ -63,15 +50,6 @@ class Bandit:
     rng : int, numpy Generator or None, optional
         Seed for everything random: ties and randomised policies. None draws a fresh seed.
 
-    Attributes
-    ----------
-    policy : Policy
-    bounds : (float, float) or None
-    sigma : float
-    minimize, strict : bool
-    seed : int
-        ``rng=seed`` repeats the choices, given the same rewards.
-
     Notes
     -----
     A bandit is thread-safe. Open asks count as pulls in the bonus but not in the mean: see
@@ -92,29 +70,13 @@ class Bandit:
     """
 
     __slots__ = (
-        "__weakref__",
         "_ask",
-        "_binary",
-        "_bounds",
-        "_form",
-        "_high",
-        "_lock",
-        "_low",
-        "_minimize",
-        "_names",
-        "_policy",
         "_positions",
         "_rebuild",
         "_rounds",
-        "_saving",
-        "_seed",
-        "_sigma",
-        "_state",
-        "_strict",
         "_tell",
         "_warned_of_bounds",
         "_warned_of_horizon",
-        "_zero",
     )
 
     def __init__(
@@ -129,44 +91,24 @@ class Bandit:
         strict: bool = False,
         rng: Any = None,
     ) -> None:
-        names = to_names(arms)
-        (given,) = to_policies([policy])
-        self._policy = given.retaken()
+        super().__init__()
+        self._names = to_names(arms)
+        self._positions = Positions(self._names)
         horizon = to_count(horizon, "horizon")
-        self._bounds, self._sigma = _scale(bounds, sigma)
-        self._minimize, self._strict = bool(minimize), bool(strict)
-        rounds = min(horizon, _MOST_ROUNDS)
-        farthest = min(_LARGEST_REWARD, self.sigma * 2.0**53 / rounds)
-        self._low, self._high = self.bounds or (-farthest, farthest)
-        if max(-self._low, self._high) > farthest:
-            raise ValueError(
-                f"rounding swamps rewards between {self._low!r} and {self._high!r} in sums of "
-                f"{rounds:,}; subtract a constant from bounds and rewards."
-            )
-        unit = self.bounds == (0.0, 1.0)
-        self._form = self.policy.on(unit)
-        self._binary = self._form.family.binary
-        if self._binary and not unit:
-            raise ValueError(f"{self.policy.label} needs rewards of 0 and 1: pass bounds=(0, 1).")
-        # When minimizing, a loss x is kept as the reward zero - x.
-        self._zero = 1.0 if self._binary or self._form != self.policy else 0.0
-        self._seed = to_seed(rng)
+        self._rules = to_rules(policy, horizon, bounds, sigma, minimize, strict, rng)
+        self._warned_of_bounds = self._warned_of_horizon = False
         stream = np.empty(4, dtype=np.uint64)
         start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
-        self._lock, self._saving = threading.RLock(), threading.RLock()
-        self._warned_of_bounds = self._warned_of_horizon = False
-        self._names = names
-        self._positions = Positions(names)
         values = self.policy.arguments(horizon)
-        self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
-        self._set_state(self._new_state(values, horizon, new_arms(len(names)), 0, stream))
-        _ALIVE[id(self)] = self
+        self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
+        self._set_state(self._new_state(values, horizon, new_arms(len(self._names)), 0, stream))
 
     def _new_state(
         self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
     ) -> State:
-        check_declarations(self._form, horizon, int(arms["active"].sum()))
-        state = new_state(self._form.family, values, horizon, self.sigma, arms, rounds, stream)
+        check_declarations(self._rules.form, horizon, int(arms["active"].sum()))
+        family = self._rules.form.family
+        state = new_state(family, values, horizon, self.sigma, arms, rounds, stream)
         self._rebuild(state)
         return state
 
@@ -175,10 +117,8 @@ class Bandit:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(getattr(Bandit, name, None), property):
-            raise AttributeError(
-                f"{name} of a bandit cannot be set; create a new bandit, or use extend, add and "
-                "retire."
-            )
+            advice = "create a new bandit, or use extend, add and retire"
+            raise AttributeError(f"{name} of a bandit cannot be set; {advice}.")
         object.__setattr__(self, name, value)
 
     # Reading
@@ -186,32 +126,32 @@ class Bandit:
     @property
     def policy(self) -> Policy:
         """Who chooses."""
-        return self._policy
+        return self._rules.policy
 
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The bounds of the rewards, if any were given."""
-        return self._bounds
+        return self._rules.bounds
 
     @property
     def sigma(self) -> float:
         """Rewards are sigma-subgaussian."""
-        return self._sigma
+        return self._rules.sigma
 
     @property
     def minimize(self) -> bool:
         """Whether rewards are losses."""
-        return self._minimize
+        return self._rules.minimize
 
     @property
     def strict(self) -> bool:
         """Whether rewards outside the bounds are rejected."""
-        return self._strict
+        return self._rules.strict
 
     @property
     def seed(self) -> int:
         """``rng=seed`` repeats the choices, given the same rewards."""
-        return self._seed
+        return self._rules.seed
 
     @property
     def arms(self) -> list[Arm]:
@@ -235,7 +175,7 @@ class Bandit:
 
     @property
     def rounds(self) -> int:
-        """Rounds so far: asks, and rewards that nobody had asked for."""
+        """Rounds so far: asks and unsolicited rewards."""
         return int(self._rounds.item())
 
     def __len__(self) -> int:
@@ -305,14 +245,10 @@ class Bandit:
             raise self._failure(error) from error
         if arm < 0:
             self._take_back([], stream, memory)
-            family, reason = self._form.family, "something that is not a number, or no arm"
-            if family.reading != "plain":
-                reason = f"a negative budget, or {reason}"
-            if family.kind == "sampling":
-                reason = "a deviation that is negative or not finite"
+            reason = self._rules.form.family.rule.failure("NaN or no arm")
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                f"formula gave {reason}."
+                f"formula returned {reason}."
             )
         return arm
 
@@ -361,29 +297,21 @@ class Bandit:
         3
         """
         with self._lock:
-            try:
-                i = self._positions.find(arm)
-            except TypeError:  # it has no hash, perhaps it is a list
-                i = -1
-            if i >= 0:
-                self._add(i, self._gain(reward))
-            elif is_list(arm):
+            i = self._positions.find(arm)
+            if i < 0 and is_list(arm):
                 self._tell_all(list(arm), reward)
             else:
-                self._position(arm)  # says what is wrong
+                self._add(i if i >= 0 else self._position(arm), self._gain(reward))
 
     def _tell_all(self, arms: Any, rewards: Any) -> None:
         try:
             rewards = list(rewards)
         except TypeError:
-            raise TypeError(
-                f"a list of arms needs a list of rewards, got {shown(rewards)}."
-            ) from None
+            wrong = f"a list of arms needs a list of rewards, got {shown(rewards)}."
+            raise TypeError(wrong) from None
         if len(arms) != len(rewards):
-            raise ValueError(
-                f"there must be one reward for each arm, got {len(arms)} arms and "
-                f"{len(rewards)} rewards."
-            )
+            counts = f"{len(arms)} arms and {len(rewards)} rewards"
+            raise ValueError(f"there must be one reward for each arm, got {counts}.")
         positions = [self._position(arm) for arm in arms]
         gains = [self._gain(reward) for reward in rewards]
         for i, gain in zip(positions, gains, strict=True):
@@ -391,12 +319,12 @@ class Bandit:
 
     def _add(self, i: int, gain: float) -> None:
         """Close an open ask of arm i, if any, with what its reward adds to the sum."""
-        if self._minimize and self._zero > 0.0:
+        if self._rules.minimize and self._rules.zero > 0.0:
             # Saved sums are of losses, pulls - sum: round so that the way back gives this sum.
             count, total = (float(self._state.arms[name][i]) for name in ("observed", "sum"))
             count += 1.0
             gain = count - (count - (total + gain)) - total
-        self._tell(self._state, i, 1.0, gain)
+        self._tell(self._state, i, 0.0, 1.0, gain)
 
     def play(self, arm: Arm) -> None:
         """Record that an arm is played by your own choice: its reward is pending, as after an ask.
@@ -406,7 +334,7 @@ class Bandit:
         Parameters
         ----------
         arm : str or int
-            The arm.
+            Its name.
 
         Examples
         --------
@@ -417,10 +345,32 @@ class Bandit:
         ['a', 'c']
         """
         with self._lock:
-            i = self._position(arm)
-            self._state.arms["open"][i] += 1.0
-            self._state.clock["rounds"] += 1
-            self._rebuild(self._state)
+            self._tell(self._state, self._position(arm), 1.0, 0.0, 0.0)
+
+    def _decide(self, arm: int = -1) -> tuple[int, float | None]:
+        """Play the policy's choice, or the active arm at this position.
+
+        Returns its position and the probability with which the policy chooses it, None if not
+        known: `probabilities` and then `ask` or `play`, but each arm is evaluated once.
+        """
+        with self._lock:
+            if arm >= 0:
+                self._rebuild(self._state)
+                chances = self._chances(self._state)
+                self._tell(self._state, arm, 1.0, 0.0, 0.0)
+            elif isinstance(self._rules.form.family.rule, ChoiceRule):
+                chances = self._chances(self._state)
+                arm = self._choose()
+            else:
+                arm = self._choose()
+                return arm, chance_of_choice(self._rules.form, self._state, arm)
+            return arm, None if chances is None else float(chances[arm])
+
+    def _chances(self, state: State) -> Floats | None:
+        try:
+            return next_probabilities(self._rules.form, state)
+        except Exception as error:
+            raise self._failure(error) from error
 
     def cancel(self, arm: Arm) -> None:
         """Close an open ask whose reward will never arrive.
@@ -444,13 +394,10 @@ class Bandit:
             i = self._position(arm)
             if self._state.arms["open"][i] == 0:
                 raise ValueError(f"arm {arm!r} has no open ask to cancel.")
-            self._tell(self._state, i, 0.0, 0.0)
+            self._tell(self._state, i, 0.0, 0.0, 0.0)
 
     def _position(self, arm: Any) -> int:
-        try:
-            i = self._positions.find(arm)
-        except TypeError:  # it has no hash
-            i = -1
+        i = self._positions.find(arm)
         if i < 0:
             some = ", ".join(map(repr, self._names[:5])) + (", …" if len(self._names) > 5 else "")
             raise ValueError(f"unknown arm {shown(arm)}; this bandit has {some}.")
@@ -458,25 +405,17 @@ class Bandit:
 
     def _gain(self, reward: Any) -> float:
         """Return what a reward adds to the sum that is maximised."""
+        rules = self._rules
         if type(reward) is not float:
-            reward = to_float(reward, "reward", _PLACE)
-        if not self._low <= reward <= self._high:
-            if not abs(reward) <= _LARGEST_REWARD:
-                size = "finite" if not isfinite(reward) else _PLACE
-                raise ValueError(f"reward must be {size}, got {reward}.")
-            place = f"reward {reward!r} lies outside the bounds {self._low:g} and {self._high:g}"
-            advice = "such rewards are taken as they are"
-            if self.bounds is None:
-                place = f"rounding swamps rewards as large as {reward!r} with sigma {self.sigma:g}"
-                advice = "subtract a constant from all rewards"
-            if self._strict:
-                raise ValueError(f"{place}; {advice}." if self.bounds is None else f"{place}.")
-            if not self._binary and not self._warned_of_bounds:
-                warnings.warn(f"{place}; {advice}.", stacklevel=3)
+            reward = to_float(reward, "reward", PLACE)
+        if not rules.low <= reward <= rules.high:
+            warning = rules.warning(reward)
+            if not rules.binary and not self._warned_of_bounds:
+                warnings.warn(warning, stacklevel=3)
                 self._warned_of_bounds = True
-        if self._binary and reward not in (0.0, 1.0):
+        if rules.binary and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
-        gain: float = self._zero - reward if self._minimize else reward
+        gain: float = rules.zero - reward if rules.minimize else reward
         return gain
 
     # Changing the rules while it runs
@@ -484,8 +423,8 @@ class Bandit:
     def extend(self, horizon: int) -> None:
         """Plan for more rounds.
 
-        From here on, indices are computed for the new horizon. A policy with its own memory
-        (improved UCB, explore-then-commit) starts afresh with what is known about the arms.
+        Indices are then computed for the new horizon. A policy with its own memory (improved UCB,
+        explore-then-commit) starts afresh with what is known about the arms.
 
         Parameters
         ----------
@@ -507,7 +446,7 @@ class Bandit:
                     f"the new horizon must be above the present one, {self.horizon}, got {horizon}."
                 )
             values = self.policy.arguments(horizon)
-            self._ask, self._tell, self._rebuild = compile_kernels(self._form, values)
+            self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
             arms, stream = self._state.arms, self._state.stream
             self._set_state(self._new_state(values, horizon, arms, self.rounds, stream))
             self._warned_of_horizon = False
@@ -515,9 +454,8 @@ class Bandit:
     def add(self, arms: Arm | Iterable[Arm]) -> None:
         """Add arms, or reinstate retired ones with everything known about them.
 
-        New arms are played once before any other, in order. K in the policy's formula is the
-        number of active arms, so it grows. A policy with its own memory starts afresh with
-        what is known about the arms.
+        New arms are played once before any other, in order. K in the policy's formula grows, and a
+        policy with its own memory starts afresh with what is known about the arms.
 
         Parameters
         ----------
@@ -542,8 +480,7 @@ class Bandit:
                     raise ValueError(f"arm {self._names[i]!r} is already active.")
             grown = np.concatenate([known, new_arms(len(new))])
             grown["active"][old] = True
-            state = self._with_arms(grown)
-            names = self._names + new
+            state, names = self._with_arms(grown), self._names + new
             positions = self._positions.extended(names)
             # one after the other, with nothing in between that could be interrupted
             self._names, self._positions, self._state = names, positions, state
@@ -552,8 +489,7 @@ class Bandit:
     def retire(self, arms: Arm | Iterable[Arm]) -> None:
         """Stop playing arms; what is known about them stays, and rewards may still arrive.
 
-        K in the policy's formula shrinks. A policy with its own memory starts afresh with what
-        is known about the arms.
+        K in the policy's formula shrinks, and a policy with its own memory starts afresh.
 
         Parameters
         ----------
@@ -624,16 +560,7 @@ class Bandit:
             chosen = ask(copy_state(state))
         except Exception:  # of a user's formula
             chosen = -1
-        return summarize(
-            names,
-            self.policy,
-            state,
-            chosen,
-            level=level,
-            bounds=self.bounds,
-            minimize=self.minimize,
-            zero=self._zero,
-        )
+        return summarize(names, self._rules, state, chosen, level)
 
     def probabilities(self) -> dict[Arm, float] | None:
         """Return how likely the next `ask` is to choose each active arm, or None if not known.
@@ -659,350 +586,7 @@ class Bandit:
             state, rebuild = copy_state(self._state), self._rebuild
             names = [self._names[i] for i in np.flatnonzero(state.arms["active"])]
         rebuild(state)
-        try:
-            chances = next_probabilities(self._form, state)
-        except Exception as error:
-            raise self._failure(error) from error
+        chances = self._chances(state)
         if chances is None:
             return None
         return dict(zip(names, chances[state.arms["active"]].tolist(), strict=True))
-
-    # Saving
-
-    def to_parts(self) -> dict[str, Any]:
-        """Return rules and state as numbers and arrays: the arguments of `from_parts`.
-
-        Returns
-        -------
-        dict
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1)
-        >>> bandit.tell("green", 0.25)
-        >>> bandit.to_parts()["sums"]
-        array([0.  , 0.25])
-        """
-        with self._lock:
-            state, names = copy_state(self._state), list(self._names)
-        pulls = state.arms["observed"]
-        return {
-            "arms": names,
-            "policy": self.policy,
-            "horizon": int(state.horizon),
-            "bounds": self.bounds,
-            "sigma": self.sigma if self.bounds is None else None,
-            "minimize": self.minimize,
-            "strict": self.strict,
-            "rng": self.seed,
-            "pulls": pulls.astype(np.int64),
-            "open": state.arms["open"].astype(np.int64),
-            "sums": self._reflected(pulls, state.arms["sum"]),
-            "squares": state.arms["squares"],
-            "active": state.arms["active"],
-            "rounds": int(state.clock["rounds"][0]),
-            "stream": state.stream,
-            "memory": state.memory,
-        }
-
-    @classmethod
-    def from_parts(
-        cls,
-        arms: Iterable[Arm],
-        policy: Policy | PolicyFamily | str,
-        horizon: int,
-        *,
-        pulls: npt.ArrayLike,
-        open: npt.ArrayLike,
-        sums: npt.ArrayLike,
-        active: npt.ArrayLike,
-        rounds: int,
-        stream: npt.ArrayLike,
-        memory: npt.ArrayLike = (),
-        squares: npt.ArrayLike | None = None,
-        **rules: Any,
-    ) -> Bandit:
-        """Return the bandit whose `to_parts` gave these parts, for example from a database.
-
-        Parameters
-        ----------
-        arms : list of str or int
-            As for `Bandit`.
-        policy : Policy, PolicyFamily or str
-            As for `Bandit`.
-        horizon : int
-            As for `Bandit`.
-        pulls, open : array of int
-            Rewards observed of each arm, and asks still open.
-        sums : array of float
-            Sum of the rewards (or losses) observed of each arm.
-        active : array of bool
-            False for retired arms.
-        rounds : int
-            Rounds so far: at least the pulls and open asks of all arms.
-        stream : array of int
-            The four words of 64 bits from which random numbers continue.
-        memory : array of float, optional
-            What a choice policy remembers.
-        squares : array of float, optional
-            Sum of the squared deviations from each arm's mean, for a policy that takes the
-            variance.
-        **rules : dict
-            As for `Bandit`: bounds, sigma, minimize, strict, rng.
-
-        Returns
-        -------
-        Bandit
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> ocucb.Bandit.from_parts(
-        ...     ["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1,
-        ...     pulls=[3, 5], open=[0, 1], sums=[1.0, 4.5], active=[True, True],
-        ...     rounds=9, stream=[1, 2, 3, 4],
-        ... )
-        <bandit: 2 arms, OCUCB(alpha=3, psi=2), round 9 of 1,000>
-        """
-        bandit = cls(arms, policy, horizon, **rules)
-        size = len(bandit._names)
-        counts, pending = _counts(pulls, "pulls", size), _counts(open, "open", size)
-        totals = _array(sums, "sums", np.float64, size)
-        if not (np.abs(totals) <= _LARGEST_REWARD * counts).all():
-            raise ValueError("sums must be finite, and 0 where there are no pulls.")
-        if bandit._binary and not _are_counts(totals, counts):
-            raise ValueError("sums must be numbers of successes, at most the pulls.")
-        rounds = to_count(rounds, "rounds", least=0)
-        if rounds < counts.sum() + pending.sum():
-            raise ValueError("rounds must be at least the pulls and open asks of all arms.")
-        words = _array(stream, "stream", np.uint64, 4)
-        if not words.any():
-            raise ValueError("stream must not be all zeros.")
-        known = new_arms(size)
-        known["observed"], known["open"] = counts, pending
-        known["sum"] = bandit._reflected(counts, totals)
-        if squares is not None:
-            known["squares"] = _array(squares, "squares", np.float64, size)
-            if not ((known["squares"] >= 0.0) & np.isfinite(known["squares"])).all():
-                raise ValueError("squares must be finite and at least 0.")
-        elif bandit._form.family.takes_variance:
-            raise ValueError(f"{bandit.policy.label} takes the variance: pass squares=.")
-        known["active"] = _array(active, "active", np.bool_, size)
-        if not known["active"].any():
-            raise ValueError("at least one arm must be active.")
-        state = bandit._new_state(bandit._state.values, bandit.horizon, known, rounds, words)
-        state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
-        if bandit.policy.is_ours and not np.isfinite(state.memory).all():
-            raise ValueError("memory must hold finite numbers.")
-        bandit._set_state(state)
-        return bandit
-
-    def _reflected(self, pulls: Floats, sums: Floats) -> Floats:
-        """Turn sums of losses into sums of rewards, or back, if losses are minimised."""
-        return self._zero * pulls - sums if self.minimize else sums
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return rules and state as numbers, strings and lists: what `save` writes.
-
-        Returns
-        -------
-        dict
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1)
-        >>> bandit.tell("green", 0.25)
-        >>> bandit.to_dict()["sums"]
-        [0.0, 0.25]
-        """
-        return to_document(self.to_parts(), self.sigma)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a JSON file that `load` reads.
-
-        The file is replaced atomically: if the process is killed at any moment, the old file or
-        the new one is there.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is replaced in one step.
-
-        Examples
-        --------
-        >>> import ocucb, os, tempfile
-        >>> bandit = ocucb.Bandit(["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     bandit.save(os.path.join(folder, "colours.json"))
-        ...     again = ocucb.Bandit.load(os.path.join(folder, "colours.json"))
-        >>> again.ask() == bandit.ask()
-        True
-        """
-        with self._saving:  # so that of two threads that save, the later state stays
-            text = json.dumps(self.to_dict(), allow_nan=False)
-            with replacing(path) as file:
-                file.write(text + "\n")
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, policy: Policy | PolicyFamily | None = None
-    ) -> Bandit:
-        """Read a file that `save` wrote; the bandit continues as if never interrupted.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is never changed.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own: the file holds only its name.
-
-        Returns
-        -------
-        Bandit
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
-        >>> bandit.tell("a", 0.5)
-        >>> bandit.save(folder.name + "/bandit.json")
-        >>> ocucb.Bandit.load(folder.name + "/bandit.json").rounds
-        1
-        """
-        return cls._restored(read_json(path), policy, str(path))
-
-    @classmethod
-    def from_dict(
-        cls, document: dict[str, Any], *, policy: Policy | PolicyFamily | None = None
-    ) -> Bandit:
-        """Return the bandit whose `to_dict` gave `document`.
-
-        Parameters
-        ----------
-        document : dict
-            What `to_dict` returned.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own.
-
-        Returns
-        -------
-        Bandit
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1)
-        >>> ocucb.Bandit.from_dict(bandit.to_dict())
-        <bandit: 2 arms, OCUCB(alpha=3, psi=2), round 0 of 1,000>
-        """
-        return cls._restored(document, policy, "this dictionary")
-
-    @classmethod
-    def _restored(cls, document: Any, policy: Any, source: str) -> Bandit:
-        parts = to_parts(document, policy, source)
-        try:
-            return cls.from_parts(**parts)
-        except (TypeError, ValueError) as error:
-            raise damaged(source, error) from None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Bandit:
-        return _from_parts(self.to_parts())  # with the very same policy
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _from_parts, (self.to_parts(),)
-
-
-_ALIVE: weakref.WeakValueDictionary[int, Bandit] = weakref.WeakValueDictionary()
-_FORKING = threading.RLock()
-_HELD: list[threading.RLock] = []  # by the thread that forks
-
-
-def _living() -> list[Bandit]:
-    # at once, as other threads may create bandits meanwhile
-    return [bandit for one in _ALIVE.valuerefs() if (bandit := one()) is not None]
-
-
-def _before_fork() -> None:
-    """Wait until no other thread changes a bandit, so that a child has each in one piece."""
-    _FORKING.acquire()
-    deadline = time.monotonic() + _PATIENCE
-    for bandit in _living():
-        lock = bandit._lock
-        if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            _HELD.append(lock)
-
-
-def _after_fork() -> None:
-    while _HELD:
-        _HELD.pop().release()
-    _FORKING.release()
-
-
-def _after_fork_in_child() -> None:
-    """Other threads are gone, and cannot release what they hold."""
-    _after_fork()
-    for bandit in _living():
-        bandit._lock, bandit._saving = threading.RLock(), threading.RLock()
-
-
-at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
-
-
-def _from_parts(parts: dict[str, Any]) -> Bandit:
-    return Bandit.from_parts(**parts)
-
-
-def _array(values: Any, what: str, kind: type[np.generic], size: int) -> npt.NDArray[Any]:
-    """Return an array of its own with `size` elements of one kind."""
-    try:
-        if kind is not np.bool_ and (is_truth(values) or is_truth(np.asarray(values))):
-            raise TypeError
-        array = np.array(values, dtype=kind)
-    except (OverflowError, TypeError, ValueError):
-        raise TypeError(f"{what} must be a list of numbers, got {shown(values)}.") from None
-    if array.shape != (size,):
-        raise ValueError(f"{what} must hold {size} numbers, got an array of shape {array.shape}.")
-    return array
-
-
-def _counts(values: Any, what: str, size: int) -> Floats:
-    counts = _array(values, what, np.float64, size)
-    if not _are_counts(counts, float(LARGEST_COUNT)):
-        raise ValueError(f"{what} must hold whole numbers from 0 to 2^53.")
-    return counts
-
-
-def _are_counts(values: Floats, most: Floats | float) -> bool:
-    return bool(((values >= 0) & (values <= most) & (values == np.rint(values))).all())
-
-
-def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
-    """Return checked bounds and sigma, of which exactly one is given."""
-    if (bounds is None) == (sigma is None):
-        raise ValueError(
-            "give either bounds=(low, high) or sigma=, so that the policy knows how much rewards "
-            f"vary; got {'neither' if bounds is None else 'both'}."
-        )
-    if bounds is None:
-        sigma = to_float(sigma, "sigma", _PLACE)
-        if not 1e-100 <= sigma <= 1e100:
-            limits = "at least 1e-100 and at most 1e100"
-            size = limits if 0 < sigma < inf else "greater than 0 and finite"
-            raise ValueError(f"sigma must be {size}, got {sigma:g}.")
-        return None, sigma
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise TypeError(f"bounds must be a pair (low, high), got {shown(bounds)}.") from None
-    low, high = (to_float(one, "a bound", _PLACE) for one in (low, high))
-    if not (-inf < low < high < inf):
-        raise ValueError(f"bounds must be finite, the lower one first, got {low:g} and {high:g}.")
-    if not (low >= -_LARGEST_REWARD and high <= _LARGEST_REWARD and high - low >= 2e-100):
-        raise ValueError(
-            "bounds must lie between -1e100 and 1e100 and at least 2e-100 apart, got "
-            f"{low:g} and {high:g}."
-        )
-    return (low, high), (high - low) / 2

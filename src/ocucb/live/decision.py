@@ -26,28 +26,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compile import (
-    compiled,
-    entry_point,
-    inlined,
-    specialise,
-    translate_numba_errors,
-)
-from .._memo import cached_while_alive
-from .._types import Floats, Words
+from .._compile import compiled, entry_point, inlined, specialise, translate_numba_errors
+from .._memo import cache, cached_while_alive
+from .._types import Counts, Floats, Words
 from .._waiting import interruptible
-from ..engine.base import deviation_of, index_of, rule_of, squares_added, variance_of
+from ..engine.formulas import deviation_of, index_of, rule_of
+from ..engine.run import squares_added, variance_of
 from ..policies import Policy, PolicyFamily
+from ..policies._rules import ArmRule, ChoiceRule, IndexRule, Rule, SamplingRule
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
 
 Kernels = tuple[Callable[..., int], Callable[..., None], Callable[..., None]]
 
-# Asks and unsolicited rewards so far, active arms, those of them that were never played, a position
-# before which there are none of these, and whether all ceilings were computed after the last of
-# them was played.
+# Asks and unsolicited rewards so far, active arms, those never played, a position before which
+# there are none of these, how many arms tied in the last choice (0 if not known), and whether all
+# ceilings were computed after the last unplayed arm was played.
 CLOCK = np.dtype(
-    [("rounds", "i8"), ("active", "i8"), ("unplayed", "i8"), ("cursor", "i8"), ("settled", "?")],
+    [
+        *((name, "i8") for name in ("rounds", "active", "unplayed", "cursor", "ties")),
+        ("settled", "?"),
+    ],
     align=True,
 )
 
@@ -59,7 +58,7 @@ class State(NamedTuple):
     horizon: float
     sigma: float
     arms: Records  # an `ARM` each
-    ceilings: Floats  # for an index policy: no arm's index is larger
+    evaluated: Floats  # last evaluation of each arm: its index, now a ceiling; or its deviation
     tree: Records  # empty where every arm is evaluated in every round
     clock: Records  # a single `CLOCK`
     stream: Words
@@ -92,7 +91,7 @@ def all_active(state: State, i: int | np.int64, pulls: float) -> float:
 
 @inlined
 def effective_active(state: State, i: int | np.int64, pulls: float) -> float:
-    """Return the effective arms of arm i, as `ocucb.engine.base.effective_arms` does."""
+    """Return the effective arms of arm i, as `ocucb.engine.arm_counts.effective_arms` does."""
     count, roots = 0.0, 0.0
     for j in range(state.arms.size):
         other = state.arms[j]
@@ -119,20 +118,20 @@ def current_index(state: State, i: int | np.int64) -> float:
 
 
 def attempted_index(state: State, i: int | np.int64) -> float:
-    """Return the same for a user's formula, which may raise: then not a number."""
+    """Return the same for a user's formula, which may raise: then NaN."""
     try:
         return current_index(state, i)
     except Exception:  # `ask` meets it again, and reports it
         return nan
 
 
-# Four ways to select an arm. All return -1 where the policy gives something that is not a number,
-# or no arm; `stream` and `memory` may then have changed.
+# Four ways to select an arm. All return -1 where the policy returns NaN or no arm; `stream` and
+# `memory` may then have changed.
 
 
 def select_arm_lazily(state: State) -> int:
     """Return the arm with the largest index, evaluating few."""
-    arms, ceilings, tree = state.arms, state.ceilings, state.tree
+    arms, ceilings, tree = state.arms, state.evaluated, state.tree
     root = tree[1]
     while not unplayed_constant:
         top = root.top
@@ -159,27 +158,29 @@ def select_arm_lazily(state: State) -> int:
     ties = root.count
     best = highest(ceilings, tree, below(state.stream, ties) if ties > 1 else 0)
     index = current_index(state, best) if root.top == inf else 0.0
+    state.clock[0].ties = ties if index < inf else 0
     return best if index == index else -1
 
 
 def select_arm_by_index(state: State) -> int:
     """Return the arm with the largest index, evaluating all."""
-    arms, ceilings = state.arms, state.ceilings
+    arms, indices = state.arms, state.evaluated
     best, top, ties = -1, -inf, 0
     for i in range(arms.size):
         if arms[i].active:
             index = current_index(state, i)
-            ceilings[i] = index
+            indices[i] = index
             if index > top:
                 best, top, ties = i, index, 1
             elif index == top:
                 ties += 1
             elif index != index:
                 return -1
+    state.clock[0].ties = ties if top < inf else 0
     if ties > 1:
         number = below(state.stream, ties)
         for i in range(arms.size):
-            if arms[i].active and ceilings[i] == top:
+            if arms[i].active and indices[i] == top:
                 if number == 0:
                     return i
                 number -= 1
@@ -197,6 +198,7 @@ def select_arm_by_sample(state: State) -> int:
             if arm.observed > 0.0:
                 pulls = min(arm.observed + arm.open, n)
                 spread = state.sigma * deviation(pulls, t, n, K, *state.values)
+                state.evaluated[i] = spread
                 sample = arm.sum / arm.observed + spread * normal(state.stream)
             else:
                 sample = pending_index(arm.open)
@@ -207,35 +209,40 @@ def select_arm_by_sample(state: State) -> int:
     return best
 
 
-def select_arm_by_choice(state: State) -> int:
-    """Return the arm that the policy names.
+def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Counts]:
+    """Return pulls, sums and positions of the active arms, as a choice policy sees them.
 
-    It sees the active arms, each with all its pulls and with a sum that has the mean of the
-    observed rewards: the best mean of all where there are none yet.
+    Open asks count as pulls that paid the arm's mean, or the best mean of all while it has none. If
+    `whole`, sums count successes.
     """
-    best = -inf
-    for i in range(state.arms.size):
-        arm = state.arms[i]
-        if arm.active and arm.observed > 0.0:
-            best = max(best, arm.sum / arm.observed)
+    best, K = -inf, 0
+    for i in range(arms.size):
+        if arms[i].active:
+            K += 1
+            if arms[i].observed > 0.0:
+                best = max(best, arms[i].sum / arms[i].observed)
     if best == -inf:
         best = 0.0
-    clock, n = state.clock[0], state.horizon
-    K = clock.active
     pulls, sums, places = np.empty(K), np.empty(K), np.empty(K, np.int64)
     k = 0
-    for i in range(state.arms.size):
-        arm = state.arms[i]
+    for i in range(arms.size):
+        arm = arms[i]
         if arm.active:
             pulls[k], sums[k], places[k] = arm.observed + arm.open, arm.sum, i
             if arm.open > 0.0:
                 sums[k] = (arm.sum / arm.observed if arm.observed > 0.0 else best) * pulls[k]
-                if counts_successes:
+                if whole:
                     sums[k] = np.rint(sums[k])
             k += 1
-    t = min(clock.rounds + 1.0, n)
+    return pulls, sums, places
+
+
+def select_arm_by_choice(state: State) -> int:
+    """Return the arm that the policy names."""
+    pulls, sums, places = seen_by_choice(state.arms, counts_successes)
+    t, n = min(state.clock[0].rounds + 1.0, state.horizon), state.horizon
     chosen = choose(t, n, pulls, sums, state.sigma, state.memory, state.stream, *state.values)
-    return int(places[chosen]) if 0 <= chosen < K else -1
+    return int(places[chosen]) if 0 <= chosen < places.size else -1
 
 
 # The kernels
@@ -244,19 +251,17 @@ def select_arm_by_choice(state: State) -> int:
 def refresh_all(state: State) -> None:
     """Make all ceilings exact and build the tree, where there is one."""
     for i in range(state.arms.size):
-        state.ceilings[i] = -inf
+        state.evaluated[i] = -inf
         if state.arms[i].active:
             index = noted_index(state, i)
-            # what is not a number is reported when its turn comes
-            state.ceilings[i] = index if index == index else inf
-    build_tree(state.arms, state.ceilings, state.tree)
+            state.evaluated[i] = index if index == index else inf  # `ask` reports NaN
+    build_tree(state.arms, state.evaluated, state.tree)
 
 
 def refresh_arm(state: State, i: int, first: bool) -> None:
     """Note that arm i has changed; `first` if it was played for the first time.
 
-    When all arms have been played once, the oldest ceilings are far too high, and evaluating all
-    arms is cheaper than the many evaluations that would follow.
+    Once all arms have been played, the oldest ceilings are far too high: evaluating all is cheaper.
     """
     clock = state.clock[0]
     if first and clock.unplayed == 0 and not clock.settled:
@@ -264,13 +269,14 @@ def refresh_arm(state: State, i: int, first: bool) -> None:
         refresh_all(state)
     else:
         index = noted_index(state, i)
-        replace(state.arms, state.ceilings, state.tree, i, index if index == index else inf)
+        replace(state.arms, state.evaluated, state.tree, i, index if index == index else inf)
 
 
 def ask(state: State) -> int:
     """Decide which arm to play, and note that its reward is pending; -1 if none can be chosen."""
     arms, clock = state.arms, state.clock[0]
     first = clock.unplayed > 0
+    clock.ties = 1 if first else 0
     if first:
         i = int(clock.cursor)
         while not (arms[i].active and arms[i].observed + arms[i].open == 0.0):
@@ -287,14 +293,17 @@ def ask(state: State) -> int:
     return i
 
 
-def tell(state: State, i: int, rewards: float, reward: float) -> None:
-    """Close an open ask of an arm with a reward, or without (`rewards` is 1 or 0).
+def tell(state: State, i: int, asks: float, rewards: float, reward: float) -> None:
+    """Open an ask of an arm (`asks` is 1), or close one with a reward, or without (`rewards`).
 
     Where no ask is open, the reward counts as an additional pull.
     """
     arm, clock = state.arms[i], state.clock[0]
     before = arm.observed + arm.open
-    if arm.open > 0.0:
+    if asks > 0.0:
+        arm.open += 1.0
+        clock.rounds += 1
+    elif arm.open > 0.0:
         arm.open -= 1.0
     else:
         clock.rounds += 1
@@ -314,8 +323,7 @@ def tell(state: State, i: int, rewards: float, reward: float) -> None:
 def rebuild(state: State) -> None:
     """Compute everything that follows from the arms and the number of rounds.
 
-    For an index policy the ceilings are then the indices in the next round (inf for one that is not
-    a number, -inf for a retired arm).
+    `evaluated` then holds the next indices, of an index policy: inf for NaN, -inf if retired.
     """
     clock = state.clock[0]
     clock.active = clock.unplayed = clock.cursor = 0
@@ -349,37 +357,31 @@ def new_state(
     stream: Words,
 ) -> State:
     """Return a state that is still to be rebuilt; a choice policy starts afresh."""
-    memory = np.zeros(family.memory(int(arms["active"].sum())) if family.memory else 0)
+    memory = np.zeros(family.rule.memory_size(int(arms["active"].sum())))
     clock = np.zeros(1, CLOCK)
     clock["rounds"] = rounds
-    ceilings = np.full(arms.size, -inf)
-    tree = new_tree(arms.size if _is_lazy(family) else 0)
-    return State(values, float(horizon), sigma, arms, ceilings, tree, clock, stream, memory)
+    evaluated = np.full(arms.size, -inf)
+    tree = new_tree(arms.size if _is_lazy(family.rule) else 0)
+    return State(values, float(horizon), sigma, arms, evaluated, tree, clock, stream, memory)
 
 
-def _is_lazy(family: PolicyFamily) -> bool:
+def _is_lazy(rule: Rule) -> bool:
     """Tell whether few arms need be evaluated.
 
     A cancelled ask lowers an arm's pulls; where others' indices depend on these, they may rise.
     """
-    return family.is_lazy and not family.takes_effective_arms
+    return rule.is_lazy and not rule.takes_effective_arms
 
 
 def copy_state(state: State) -> State:
-    """Return a state that changes by itself."""
+    """Return an independent copy."""
     return State._make(part.copy() if isinstance(part, np.ndarray) else part for part in state)
 
 
-def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats]:
-    """Return the pulls and sums that a choice policy sees of active arms (`select_arm_by_choice`).
-
-    `whole` if it counts successes.
-    """
-    observed, pulls = arms["observed"], arms["observed"] + arms["open"]
-    means = np.divide(arms["sum"], observed, out=np.full(arms.size, -inf), where=observed > 0.0)
-    best = means.max() if (observed > 0.0).any() else 0.0
-    filled = np.where(observed > 0.0, means, best) * pulls
-    return pulls, np.where(arms["open"] > 0.0, np.rint(filled) if whole else filled, arms["sum"])
+@cache
+def view_of_choice() -> Callable[[Records, bool], tuple[Floats, Floats, Counts]]:
+    """Return `seen_by_choice`, compiled."""
+    return specialise(seen_by_choice, {})  # not `keep`: it allocates
 
 
 def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
@@ -390,7 +392,7 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
         stream = np.ones(4, dtype=np.uint64)
         state = new_state(policy.family, values, 1, 1.0, new_arms(1), 0, stream)
         rebuild(state)
-        told = (state, ask(state), 1.0, 0.0)
+        told = (state, ask(state), 0.0, 1.0, 0.0)
         tell(*told)
         return entry_point(ask, state), entry_point(tell, *told), rebuild
 
@@ -401,19 +403,17 @@ def compile_kernels(policy: Policy, values: tuple[Any, ...]) -> Kernels:
 
 @cached_while_alive
 def _kernels_of(family: PolicyFamily) -> Kernels:
-    """Return `ask`, `tell` and `rebuild` for a policy, compiled on first use.
-
-    Compiled code is kept on disk if the policy is part of this package.
-    """
+    """Return `ask`, `tell` and `rebuild`, compiled on first use; kept on disk if all is ours."""
+    rule = family.rule
     slots: dict[str, Any] = {
         "refresh_all": _do_nothing,
         "refresh_arm": _do_nothing,
-        "unplayed_constant": family.unplayed_constant,
-        "counted_arms": effective_active if family.takes_effective_arms else all_active,
+        "unplayed_constant": isinstance(rule, ArmRule) and rule.unplayed_constant,
+        "counted_arms": effective_active if rule.takes_effective_arms else all_active,
         "counts_successes": family.binary,
         **tree_kernels(),
     }
-    if family.kind == "index":
+    if isinstance(rule, IndexRule):
         slots["index"] = index_of(family)
         slots["current_index"] = specialise(current_index, slots, part=True)
         slots["noted_index"] = slots["current_index"]
@@ -421,17 +421,18 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
             slots["noted_index"] = specialise(attempted_index, slots, part=True)
         slots["refresh_all"] = specialise(refresh_all, slots, part=True)
         way: Callable[[State], int] = select_arm_by_index
-        if _is_lazy(family):
+        if _is_lazy(rule):
             slots["refresh_arm"] = specialise(refresh_arm, slots, part=True)
             way = select_arm_lazily
-    elif family.kind == "sampling":
+    elif isinstance(rule, SamplingRule):
         slots["deviation"] = deviation_of(family)
         way = select_arm_by_sample
     else:
-        assert family.kind == "choice", family.kind
-        slots["choose"] = rule_of(family)
+        assert isinstance(rule, ChoiceRule), rule
+        slots["choose"], slots["seen_by_choice"] = rule_of(family), view_of_choice()
         way = select_arm_by_choice
-    slots["select_arm"] = specialise(way, slots, part=True)
+    # a part of a kernel allocates nothing
+    slots["select_arm"] = specialise(way, slots, part=way is not select_arm_by_choice)
     kernels = (specialise(template, slots, keep=True) for template in (ask, tell, rebuild))
     return tuple(kernels)  # type: ignore[return-value]
 

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from .._document import (
-    damaged,
-    is_count,
-    is_flag,
-    is_number,
-    is_seed,
-    is_text,
-    is_whole,
-    opened,
-    take,
-    take_floats,
-    take_list,
-)
+from .. import _document
+from .._document import is_flag, is_number, is_whole, take, take_floats, take_list
 from .._text import MOST_DIGITS
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
 
 _VERSION = 2
+_ARMS, _NUMBERS = "a list of arms", "a list of numbers"
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
 
@@ -36,7 +27,7 @@ def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
     played = policy.family.form(bounds == (0.0, 1.0))
-    squares = {"squares": parts["squares"].tolist()} if played.takes_variance else {}
+    squares = {"squares": parts["squares"].tolist()} if played.rule.takes_variance else {}
     return {
         "format": "ocucb-bandit",
         "format_version": _VERSION,
@@ -64,16 +55,9 @@ def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
 def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
     """Return the parts of a bandit, or say in one sentence what is wrong with its document.
 
-    Parameters
-    ----------
-    document : object
-        What ought to be a document.
-    policy : Policy, PolicyFamily or None
-        The policy, where the document holds only the name of one that is the user's own.
-    source : str
-        Where the document came from.
+    `source` is where it came from; `policy` is the user's own, of which it holds only the name.
     """
-    document = opened(document, "bandit", _VERSION, source, STEPS)
+    document = _document.opened(document, "bandit", _VERSION, source, STEPS)
     name = document.get("policy")
     if policy is not None:
         (policy,) = to_policies([policy])
@@ -87,59 +71,40 @@ def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
     try:
         return _checked(document, policy)
     except (TypeError, ValueError) as error:
-        raise damaged(source, error) from None
+        raise _document.damaged(source, error) from None
 
 
 def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     """Return parts of the right types; whether they fit together is for the bandit to check."""
-    name = take(document, "policy", is_text, "text")
+    name = take(document, "policy", _document.is_text, "text")
     take(document, "own_policy", is_flag, "true or false")
     if policy is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever chose the parameters has been warned
             policy = parse_policy(name)
     arms = take_list(document, "arms", None, _is_name, "strings and whole numbers")
+    size, whole, flag = len(arms), "whole numbers from 0 to 2^53", "true or false"
     known = set(arms)
-    retired = take(
-        document,
-        "retired",
-        lambda given: type(given) is list and all(map(_is_name, given)) and known.issuperset(given),
-        "a list of arms",
-    )
-    retired = set(retired)
-    whole = "whole numbers from 0 to 2^53"
-    bounds = take(
-        document,
-        "bounds",
-        lambda given: (
-            given is None
-            or (type(given) is list and len(given) == 2 and all(map(is_number, given)))
-        ),
-        "null or a list of 2 numbers",
-    )
+    retired = set(take(document, "retired", _all(lambda x: _is_name(x) and x in known), _ARMS))
+    bounds = take(document, "bounds", _is_range, "null or a list of 2 numbers")
     sigma = take(document, "sigma", is_number, "a finite number")
     words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
-    memory = take(
-        document,
-        "memory",
-        lambda given: type(given) is list and all(is_number(x) or x in _SPELLED for x in given),
-        "a list of numbers",
-    )
+    memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
     squares = None
-    if policy.family.form(bounds == [0.0, 1.0]).takes_variance:
-        squares = take_floats(document, "squares", len(arms))
+    if policy.family.form(bounds == [0.0, 1.0]).rule.takes_variance:
+        squares = take_floats(document, "squares", size)
     return {
         "arms": arms,
         "policy": policy,
-        "horizon": take(document, "horizon", is_count, "a whole number from 1 to 2^53"),
+        "horizon": take(document, "horizon", _document.is_count, "a whole number from 1 to 2^53"),
         "bounds": bounds,
         "sigma": sigma if bounds is None else None,
-        "minimize": take(document, "minimize", is_flag, "true or false"),
-        "strict": take(document, "strict", is_flag, "true or false"),
+        "minimize": take(document, "minimize", is_flag, flag),
+        "strict": take(document, "strict", is_flag, flag),
         "rng": int(take(document, "seed", _is_digits, "a whole number, as text")),
-        "pulls": take_list(document, "pulls", len(arms), is_whole, whole),
-        "open": take_list(document, "open", len(arms), is_whole, whole),
-        "sums": take_floats(document, "sums", len(arms)),
+        "pulls": take_list(document, "pulls", size, is_whole, whole),
+        "open": take_list(document, "open", size, is_whole, whole),
+        "sums": take_floats(document, "sums", size),
         "active": [name not in retired for name in arms],
         "rounds": take(document, "rounds", is_whole, "a whole number from 0 to 2^53"),
         "stream": [int(word, 16) for word in words],
@@ -157,11 +122,19 @@ def _text_seed(document: dict[str, Any]) -> dict[str, Any]:
     return {
         "own_policy": name.partition(":")[0] not in FAMILIES,
         **document,
-        "seed": str(seed) if is_seed(seed) else seed,
+        "seed": str(seed) if _document.is_seed(seed) else seed,
     }
 
 
 STEPS = (_text_seed,)
+
+
+def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda given: type(given) is list and all(map(good, given))
+
+
+def _is_range(value: Any) -> bool:
+    return value is None or (_all(is_number)(value) and len(value) == 2)
 
 
 def _is_digits(value: Any) -> bool:

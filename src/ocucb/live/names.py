@@ -44,7 +44,10 @@ class Positions:
         if isinstance(name, _TRUTHS):
             return -1
         slots, names, mask = self._slots, self._names, self._mask
-        slot = hash((name,)) & mask
+        try:
+            slot = hash((name,)) & mask
+        except TypeError:  # a list, perhaps
+            return -1
         while (i := slots[slot]) >= 0 and names[i] != name:
             slot = (slot + 1) & mask
         return i

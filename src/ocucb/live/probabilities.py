@@ -4,7 +4,7 @@
 - An index policy plays the arm with the largest index; ties are broken uniformly.
 - A sampling policy compares normal samples. With one arm that has rewards, there is nothing to
   compare; with two, the difference of the samples is normal; with more, there is no closed form.
-- A choice policy knows its probabilities or does not (`PolicyFamily.probabilities`).
+- A choice policy knows its probabilities or does not (`ChoiceRule.probabilities`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ import numpy as np
 
 from .._types import Floats
 from ..policies import Policy
-from .decision import State, seen_by_choice
+from ..policies._rules import ChoiceRule, IndexRule, SamplingRule
+from .decision import State, view_of_choice
+
+Places = np.typing.NDArray[np.int64]
 
 
 def next_probabilities(policy: Policy, state: State) -> Floats | None:
     """Return the probabilities of all arms, retired ones included, or None if not known.
 
-    Parameters
-    ----------
-    policy : Policy
-        Who chooses.
-    state : State
-        The state before the choice, just rebuilt, so that ceilings are indices.
+    The state of an index policy must just have been rebuilt, so that indices are known.
     """
-    arms, family = state.arms, policy.family
+    arms, rule = state.arms, policy.family.rule
     pulls = arms["observed"] + arms["open"]
     chances = np.zeros(arms.size)
     active = np.flatnonzero(arms["active"])
@@ -36,26 +34,41 @@ def next_probabilities(policy: Policy, state: State) -> Floats | None:
     if unplayed.size:
         chances[unplayed[0]] = 1.0
         return chances
-    if family.kind == "index":
-        ceilings = state.ceilings[active]
-        if np.isinf(ceilings).any():  # an index that is not a number, or infinite
+    if isinstance(rule, IndexRule):
+        indices = state.evaluated[active]
+        if np.isinf(indices).any():  # or NaN
             return None
-        best = active[ceilings == ceilings.max()]
+        best = active[indices == indices.max()]
         chances[best] = 1.0 / best.size
         return chances
-    if family.kind == "sampling":
+    if isinstance(rule, SamplingRule):
         return _of_samples(policy, state, active, chances)
-    if family.probabilities is None:
+    if not isinstance(rule, ChoiceRule) or rule.probabilities is None:
         return None
     t = min(float(state.clock["rounds"][0]) + 1.0, state.horizon)
-    seen = seen_by_choice(arms[active], family.binary)
-    chances[active] = policy.probabilities(t, state.horizon, *seen, state.sigma, state.memory)
+    sight = view_of_choice()(arms, policy.family.binary)[:2]
+    chances[active] = policy.probabilities(t, state.horizon, *sight, state.sigma, state.memory)
     return chances
 
 
-def _of_samples(
-    policy: Policy, state: State, active: np.typing.NDArray[np.int64], chances: Floats
-) -> Floats | None:
+def chance_of_choice(policy: Policy, state: State, arm: int) -> float | None:
+    """Return how likely `ask` was to choose the arm that it just chose, or None if not known.
+
+    Not for choice policies. It takes no evaluation: `ask` leaves what it compared in the state.
+    """
+    ties = int(state.clock["ties"][0])
+    if ties > 0:
+        return 1.0 / ties
+    if not isinstance(policy.family.rule, SamplingRule):
+        return None
+    known = np.flatnonzero(state.arms["active"] & (state.arms["observed"] > 0.0))
+    if known.size != 2:
+        return 1.0 if known.size < 2 else None
+    pair = _of_two(state, known, state.evaluated[known].tolist())
+    return None if pair is None else pair[int(arm == known[1])]
+
+
+def _of_samples(policy: Policy, state: State, active: Places, chances: Floats) -> Floats | None:
     arms = state.arms
     known = active[arms["observed"][active] > 0.0]
     if known.size > 2:
@@ -67,14 +80,22 @@ def _of_samples(
     else:
         n = state.horizon
         t = min(float(state.clock["rounds"][0]) + 1.0, n)
-        K = float(active.size)
-        means = arms["sum"][known] / arms["observed"][known]
         counts = np.minimum(arms["observed"][known] + arms["open"][known], n).tolist()
-        rule = policy.family.function
-        spreads = [state.sigma * rule(count, t, n, K, *state.values) for count in counts]
-        both = hypot(*spreads)
-        if not 0.0 < both < inf:  # nothing is random, or it is not a number
+        rule, K = policy.family.function, float(active.size)
+        pair = _of_two(
+            state, known, [state.sigma * rule(T, t, n, K, *state.values) for T in counts]
+        )
+        if pair is None:
             return None
-        gap = float(means[0] - means[1]) / both / sqrt(2.0)
-        chances[known] = 0.5 * erfc(-gap), 0.5 * erfc(gap)
+        chances[known] = pair
     return chances
+
+
+def _of_two(state: State, known: Places, spreads: list[float]) -> tuple[float, float] | None:
+    """Return how likely each of two samples with these standard deviations is to be the larger."""
+    means = state.arms["sum"][known] / state.arms["observed"][known]
+    both = hypot(*spreads)
+    if not 0.0 < both < inf:  # nothing is random, or NaN
+        return None
+    gap = float(means[0] - means[1]) / both / sqrt(2.0)
+    return 0.5 * erfc(-gap), 0.5 * erfc(gap)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,10 @@ import numpy as np
 from .._text import table
 from .._types import Counts, Flags, Floats
 from ..policies import Policy
+from ..policies._rules import ChoiceRule, IndexRule, SamplingRule
 from .decision import State
 from .names import Arm
+from .rules import Rules
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -38,8 +41,6 @@ _COLUMNS = ("arm", "pulls", "open", "mean", "low", "high", "index", "share", "re
 def interval(mean: Floats, pulls: Floats, sigma: float, level: float) -> tuple[Floats, Floats]:
     """Return both ends of the arms' confidence intervals; nan where no reward was observed.
 
-    Examples
-    --------
     >>> low, high = interval(np.array([0.5]), np.array([100.0]), 0.5, 0.95)
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
     (0.348, 0.652)
@@ -64,7 +65,7 @@ class Summary:
     mean : ndarray
         Mean reward; nan where none was observed.
     low, high : ndarray
-        Confidence interval for the arm's true mean (see the module), within the bounds.
+        Confidence interval for the arm's true mean, within the bounds.
     index : ndarray
         What an index policy compares; nan for other policies, retired arms, and arms without
         a reward.
@@ -91,10 +92,8 @@ class Summary:
     >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
     >>> bandit.tell(["red", "green"], [0.2, 0.7])
     >>> summary = bandit.summary()
-    >>> summary.next_arm
-    'green'
-    >>> summary.mean
-    array([0.2, 0.7])
+    >>> summary.next_arm, summary.mean
+    ('green', array([0.2, 0.7]))
     """
 
     arms: list[Arm]
@@ -124,11 +123,9 @@ class Summary:
         Examples
         --------
         >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
-        >>> bandit.tell(["red", "green"], [0.2, 0.7])
-        >>> summary = bandit.summary()
-        >>> [row["pulls"] for row in summary.rows()]
-        [1, 1]
+        >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
+        >>> [row["arm"] for row in bandit.summary().rows()]
+        ['a', 'b']
         """
         columns = (self.arms, *(getattr(self, name).tolist() for name in _COLUMNS[1:]))
         return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -143,8 +140,6 @@ class Summary:
 
     def shown(self) -> list[int]:
         """Return the positions of the arms that tables and figures show, in order."""
-        if len(self.arms) <= _MOST_ROWS:
-            return list(range(len(self.arms)))
         busiest = np.argsort(-self.share, kind="stable")[:_MOST_ROWS]
         return sorted(busiest.tolist())
 
@@ -154,19 +149,12 @@ class Summary:
         level = f"{100 * self.level:g}% interval"
         rows: list[tuple[str, ...]] = [("arm", "pulls", "open", "mean", level, "index", "share")]
         for i in self.shown():
-            rows.append(
-                (
-                    f"{self.arms[i]}" + (" (retired)" if self.retired[i] else ""),
-                    f"{self.pulls[i]:,}",
-                    f"{self.open[i]:,}",
-                    _text(self.mean[i], digits),
-                    f"{_text(self.low[i], digits)}–{_text(self.high[i], digits)}"
-                    if self.pulls[i]
-                    else "",
-                    _text(self.index[i], digits),
-                    f"{100 * self.share[i]:.1f}%",
-                )
-            )
+            name = f"{self.arms[i]} (retired)" if self.retired[i] else f"{self.arms[i]}"
+            numbers = (self.mean[i], self.low[i], self.high[i], self.index[i])
+            mean, low, high, index = (_text(number, digits) for number in numbers)
+            both = f"{low}–{high}" if self.pulls[i] else ""
+            share = f"{100 * self.share[i]:.1f}%"
+            rows.append((name, f"{self.pulls[i]:,}", f"{self.open[i]:,}", mean, both, index, share))
         return rows
 
     def _hidden(self) -> str:
@@ -180,14 +168,10 @@ class Summary:
         -------
         str
 
-        Examples
-        --------
         >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
-        >>> bandit.tell(["red", "green"], [0.2, 0.7])
-        >>> summary = bandit.summary()
-        >>> print(summary.table().splitlines()[-1])
-        round 3 of 100: UCB plays 'green', because its index is the largest.
+        >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
+        >>> print(bandit.summary().table().splitlines()[-1])
+        round 1 of 100: UCB plays 'a', because it has not been played yet.
         """
         text = table(self._cells(), left=(0, 4))
         return "\n".join(filter(None, [text, self._hidden(), self.next]))
@@ -197,15 +181,13 @@ class Summary:
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>"
-            for row in rows
-        )
-        titles = "".join(f"<th>{html.escape(text)}</th>" for text in head)
-        notes = "".join(
-            f"<p>{html.escape(text)}</p>" for text in (self._hidden(), self.next) if text
-        )
-        return f"<table><tr>{titles}</tr>{body}</table>{notes}"
+
+        def all_in(tag: str, texts: Iterable[str]) -> str:
+            return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+
+        body = "".join(f"<tr>{all_in('td', row)}</tr>" for row in rows)
+        notes = all_in("p", filter(None, (self._hidden(), self.next)))
+        return f"<table><tr>{all_in('th', head)}</tr>{body}</table>{notes}"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
         """Plot means, intervals, indices and the share of traffic of each arm.
@@ -222,17 +204,11 @@ class Summary:
         Examples
         --------
         >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ucb", horizon=100, bounds=(0, 1), rng=1)
-        >>> bandit.tell(["red", "green"], [0.2, 0.7])
-        >>> summary = bandit.summary()
-        >>> figure = summary.plot()
+        >>> figure = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).summary().plot()
         """
-        from ..figures import write
+        from ..figures import written
 
-        figure = _drawn(self)
-        if path is not None:
-            write(figure, path)
-        return figure
+        return written(_drawn(self), path)
 
 
 def _drawn(summary: Summary) -> matplotlib.figure.Figure:
@@ -278,33 +254,18 @@ def _arm_label(summary: Summary, i: int) -> str:
     return f"{name} (next)" if name == summary.next_arm else f"{name}"
 
 
-def summarize(
-    names: list[Arm],
-    policy: Policy,
-    state: State,
-    chosen: int,
-    *,
-    level: float,
-    bounds: tuple[float, float] | None,
-    minimize: bool,
-    zero: float,
-) -> Summary:
-    """Return the summary of a state that was just rebuilt, so that its ceilings are indices.
-
-    `chosen` is what `ask` returns in this state. When minimizing, a loss x is kept as the reward
-    ``zero - x``.
-    """
-    arms, index = state.arms, state.ceilings.copy()
+def summarize(names: list[Arm], rules: Rules, state: State, chosen: int, level: float) -> Summary:
+    """Return the summary of a state that was just rebuilt, in which `ask` returns `chosen`."""
+    arms, index, policy = state.arms, state.evaluated.copy(), rules.policy
     observed, opened, active = arms["observed"], arms["open"], arms["active"]
-    why = _explain(policy, state, chosen, minimize)
     mean: Floats = np.full(arms.size, np.nan)
     np.divide(arms["sum"], observed, out=mean, where=observed > 0)
-    index[(observed == 0) | ~active | (policy.family.kind != "index")] = np.nan
-    if minimize:
-        mean, index = zero - mean, zero - index
+    index[(observed == 0) | ~active | (not isinstance(policy.family.rule, IndexRule))] = np.nan
+    if rules.minimize:
+        mean, index = rules.zero - mean, rules.zero - index
     low, high = interval(mean, observed, state.sigma, level)
-    if bounds is not None:
-        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    if rules.bounds is not None:
+        low, high = np.clip(low, *rules.bounds), np.clip(high, *rules.bounds)
     pulls = observed + opened
     return Summary(
         arms=names,
@@ -320,26 +281,26 @@ def summarize(
         policy=policy.label,
         round=int(state.clock["rounds"][0]) + 1,
         horizon=int(state.horizon),
-        minimize=minimize,
+        minimize=rules.minimize,
         next_arm=names[chosen] if chosen >= 0 else None,
-        why=why,
+        why=_explain(policy, state, chosen, rules.minimize),
     )
 
 
 def _explain(policy: Policy, state: State, chosen: int, minimize: bool) -> str:
     """Return why the policy plays the arm that it chose, as the end of a sentence."""
     if chosen < 0:
-        return "its formula fails, or gives something that is not a number"
+        return "its formula fails or returns NaN"
     arm, best = state.arms[chosen], "smallest" if minimize else "largest"
     if arm["observed"] + arm["open"] == 0:
         return "it has not been played yet"
     if arm["observed"] == 0:
         return "no arm has a reward yet and it has the fewest open asks"
-    if policy.family.kind == "sampling":
+    if isinstance(policy.family.rule, SamplingRule):
         return f"its random sample is the {best}"
-    if policy.family.kind == "choice":
+    if isinstance(policy.family.rule, ChoiceRule):
         return f"that is its rule ({policy.family.formula})"
-    ties = int((state.ceilings == state.ceilings[chosen]).sum())
+    ties = int((state.evaluated == state.evaluated[chosen]).sum())
     if ties > 1:
         return f"its index is one of the {ties:,} {best}, and ties are broken at random"
     return f"its index is the {best}"

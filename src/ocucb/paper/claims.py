@@ -4,7 +4,8 @@ A sentence is *true* or *false* if its numbers say so by two standard errors, an
 some of them do. Many sentences contain a word, such as "competitive", that is open to
 interpretation: they *depend on the definition*, and the answer is the value at which the sentence
 turns from false to true. It is called true or false only beyond limits that nobody would dispute
-(`Criterion.surely`, `never`). What software has overtaken was *true in 2015, no longer*.
+(`Criterion.surely`, `never`). What was true until better software came along is *true in 2015, no
+longer*.
 
 A check computes numbers. It words them so that they can stand beside any verdict; what follows from
 them is said by the verdict (`Finding.words`).
@@ -18,12 +19,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .._text import listed
-from ..reports.estimates import Uncertain
-from .measure import Point
-from .panels import Panel, panels
+from ..reports.estimates import Uncertain, value_of
+from .measure import Place, Point
+from .panels import PANELS, place
 
 TRUE, FALSE, HALF = "true", "false", "half true"
 DEPENDS, OUTDATED = "depends on the definition", "true in 2015, no longer"
@@ -35,40 +36,21 @@ CANDIDATES = 3  # places where a worst case may be, which are measured again
 
 @dataclass(frozen=True)
 class Criterion:
-    """A number behind a sentence, and which values make the sentence true.
+    """A number behind a sentence, and which values make the sentence true."""
 
-    Attributes
-    ----------
-    statistic : str
-        What is estimated.
-    estimate : Uncertain
-    surely : float
-        A value at which nobody would dispute the sentence.
-    never : float
-        A value at which nobody would defend it. Where no word is open to interpretation, both
-        are the same.
-    below : bool
-        Whether small values make it true.
-    part : str
-        Of what it decides the sentence, if there are several: "Gittins".
-    definition : str
-        Where both limits differ, what makes the sentence true at the estimate, which stands for
-        ``{}``: "“competitive” allows {:.2f} times the best regret".
-    in_2015 : bool
-        Whether it is about what could be done in 2015, rather than now.
-    enough_runs : bool
-        Whether there are enough runs to trust the error.
-    """
-
-    statistic: str
+    statistic: str  # what is estimated
     estimate: Uncertain
-    surely: float
+    surely: float  # a value at which nobody would dispute the sentence
+    # A value at which nobody would defend it. Where no word is open to interpretation, both are the
+    # same.
     never: float
-    below: bool = True
-    part: str = ""
+    below: bool = True  # whether small values make it true
+    part: str = ""  # of what it decides the sentence, if there are several: "Gittins"
+    # where both limits differ, what makes the sentence true at the estimate, which stands for
+    # ``{}``: "“competitive” allows {:.2f} times the best regret"
     definition: str = ""
-    in_2015: bool = False
-    enough_runs: bool = True
+    in_2015: bool = False  # whether it is about what could be done in 2015, rather than now
+    enough_runs: bool = True  # whether there are enough runs to trust the error
 
     @property
     def verdict(self) -> str:
@@ -97,65 +79,39 @@ class Series:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A small picture: some lines, a horizontal line where a sentence turns, places that count."""
+    """A small picture: some lines, and a horizontal line where a sentence turns."""
 
     xlabel: str
     ylabel: str
     series: Sequence[Series] = ()
     level: float | None = None
-    marks: Sequence[tuple[float, float]] = ()
     logx: bool = False
     logy: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is found about a sentence.
-
-    Attributes
-    ----------
-    criteria : list of Criterion
-    numbers : str
-        What was measured, in sentences that hold whatever the verdict is.
-    evidence : Evidence
-    remarks : dict
-        By verdict, a sentence that only this verdict allows.
-    table : list of list of str
-        More numbers, the first row being the head.
-    """
+    """What is found about a sentence."""
 
     criteria: Sequence[Criterion]
-    numbers: str
+    numbers: str  # what was measured, in sentences that hold whatever the verdict is
     evidence: Evidence
+    # by verdict, a sentence that only this verdict allows
     remarks: Mapping[str, str] = field(default_factory=dict)
-    table: Sequence[Sequence[str]] = ()
+    table: Sequence[Sequence[str]] = ()  # more numbers, the first row being the head
+    caption: str = ""  # what the table adds, after "Sentence 1,"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper.
-
-    Attributes
-    ----------
-    number : int
-    quote : str
-        The sentence, or the part of it that is judged here.
-    source : str
-        Its section, and its line in the paper's TeX source.
-    panels : tuple of str
-        The panels it is about.
-    check : callable
-        Turns the curves of those panels into an answer.
-    headline : bool
-        Whether the README quotes it.
-    """
+    """A sentence of the paper."""
 
     number: int
-    quote: str
-    source: str
-    panels: tuple[str, ...]
-    check: Callable[[Curves], Answer]
-    headline: bool = False
+    quote: str  # the sentence, or the part of it that is judged here
+    source: str  # its section, and its line in the paper's TeX source
+    panels: tuple[str, ...]  # the panels it is about
+    check: Callable[[Curves], Answer]  # turns the curves of those panels into an answer
+    headline: bool = False  # whether the README quotes it
 
 
 @dataclass(frozen=True)
@@ -164,6 +120,8 @@ class Finding:
 
     claim: Claim
     answer: Answer | None = None
+    # on which the answer depends, and which are to be measured again
+    places: tuple[Place, ...] = ()
 
     @property
     def criteria(self) -> Sequence[Criterion]:
@@ -173,19 +131,19 @@ class Finding:
     @property
     def verdict(self) -> str:
         """The verdict on the whole sentence."""
-        then = _together([one.verdict for one in self.criteria if one.in_2015])
-        now = _together([one.verdict for one in self.criteria if not one.in_2015])
+        then = _together([c.verdict for c in self.criteria if c.in_2015])
+        now = _together([c.verdict for c in self.criteria if not c.in_2015])
         if (then, now) == (TRUE, FALSE):
             return OUTDATED
-        return _together([one for one in (then, now) if one != MISSING])
+        return _together([verdict for verdict in (then, now) if verdict != MISSING])
 
     @property
     def words(self) -> str:
         """What was measured, and what follows."""
         if self.answer is None:
             return ""
-        verdict = self.verdict
-        follows = self.answer.remarks.get(verdict, "") or _conclusion(verdict, self.criteria)
+        remark = self.answer.remarks.get(self.verdict, "")
+        follows = remark or _conclusion(self.verdict, self.criteria)
         return f"{self.answer.numbers} {follows}".rstrip()
 
 
@@ -204,50 +162,35 @@ def _together(verdicts: Sequence[str]) -> str:
 def _conclusion(verdict: str, criteria: Sequence[Criterion]) -> str:
     """Say what a verdict means, given the criteria; nothing where the verdict says it all."""
     if verdict == OPEN:
-        if not all(one.enough_runs for one in criteria):
+        if not all(c.enough_runs for c in criteria):
             return f"Not decided: some points have fewer than {FEWEST} runs."
         return "Not decided: the errors are too large."
     if verdict == DEPENDS:
         needed = dict.fromkeys(
-            one.definition.format(one.estimate.value) for one in criteria if one.verdict == DEPENDS
+            c.definition.format(c.estimate.value) for c in criteria if c.verdict == DEPENDS
         )
         return f"True if {listed(needed)}."
     if verdict == HALF:
-        said = []
-        for one, said_of in (
-            (TRUE, "true of"),
-            (DEPENDS, "a matter of definition for"),
-            (FALSE, "false of"),
-        ):
-            parts = dict.fromkeys(c.part for c in criteria if c.verdict == one)
-            if parts:
-                said.append(f"{said_of} {listed(parts)}")
-        text = "; ".join(said)
+        said = {TRUE: "true of", DEPENDS: "a matter of definition for", FALSE: "false of"}
+        parts = {v: dict.fromkeys(c.part for c in criteria if c.verdict == v) for v in said}
+        text = "; ".join(f"{said[v]} {listed(found)}" for v, found in parts.items() if found)
         return f"{text[0].upper()}{text[1:]}."
     return ""
 
 
 @dataclass
 class Curves:
-    """The measured curves of some panels, and places that were measured again.
-
-    Attributes
-    ----------
-    points, again : iterable of Point
-        The panels; and the same policies at some of their places, with other random numbers.
-    wanted : dict
-        The places (panel, line, x) that checks asked for and `again` lacks.
-    """
+    """The measured curves of some panels, and places that were measured again."""
 
     points: Iterable[Point]
-    again: Iterable[Point] = ()
-    wanted: dict[tuple[str, str, float], None] = field(default_factory=dict)
+    again: Iterable[Point] = ()  # at some places of the panels, with other random numbers
+    missing: dict[Place, None] = field(default_factory=dict)  # places measured only once
 
     def __post_init__(self) -> None:
         self._lines: dict[str, dict[str, list[Point]]] = {}
         for point in self.points:
             self._lines.setdefault(point.panel, {}).setdefault(point.line, []).append(point)
-        self._again = {(one.panel, one.line, one.x): one for one in self.again}
+        self._again = {(point.panel, point.line, point.x): point for point in self.again}
 
     def lines(self, panel: str, ours: bool = False) -> list[str]:
         """Return the names of a panel's lines: those that the paper has too, or all."""
@@ -265,18 +208,18 @@ class Curves:
 
     def xs(self, panel: str) -> list[float]:
         """Return the grid of a panel."""
-        return [one.x for one in next(iter(self._lines[panel].values()))]
+        return [point.x for point in next(iter(self._lines[panel].values()))]
 
     def at(self, panel: str, line: str, x: float) -> Uncertain:
         """Return the regret at one place, measured again if it was."""
         key = (panel, line, float(x))
         found = self._again.get(key) or next(
-            (one for one in self.line(panel, line) if one.x == x), None
+            (point for point in self.line(panel, line) if point.x == x), None
         )
         if found is None:
             return Uncertain(math.nan, math.inf)
         if key not in self._again:
-            self.wanted[key] = None
+            self.missing[key] = None
         return Uncertain(found.mean, found.stderr, place(panel, x))
 
     def stretches(self, panel: str, line: str) -> list[Uncertain]:
@@ -302,7 +245,7 @@ class Curves:
 
     def between(self, panel: str, line: str, low: float, high: float) -> Uncertain:
         """Return the mean regret of a line over the points with low <= x <= high."""
-        return mean_of([one for one in self.line(panel, line) if low <= one.x <= high])
+        return mean_of([point for point in self.line(panel, line) if low <= point.x <= high])
 
     def factors(self, panel: str, line: str, rivals: Sequence[str] = ()) -> list[float]:
         """Return a line's regret over that of the best rival, by stretch."""
@@ -341,34 +284,43 @@ class Curves:
 
     def peak(self, panel: str, line: str) -> Uncertain:
         """Return the largest regret of a line; its highest points are measured again."""
-        highest = sorted(self.line(panel, line), key=lambda one: -one.mean)[:CANDIDATES]
-        return max((self.at(panel, line, one.x) for one in highest), key=value_of)
+        highest = sorted(self.line(panel, line), key=lambda point: -point.mean)[:CANDIDATES]
+        return max((self.at(panel, line, point.x) for point in highest), key=value_of)
+
+    def ratios(self, panel: str, line: str, rival: str) -> list[Uncertain]:
+        """Return a line's regret over that of a rival, by stretch."""
+        pairs = zip(self.stretches(panel, line), self.stretches(panel, rival), strict=True)
+        return [a / b for a, b in pairs]
 
     def shares(self, panel: str, line: str, rival: str) -> list[float]:
         """Return, by stretch, how likely it is that a line has less regret than a rival."""
-        pairs = zip(self.stretches(panel, line), self.stretches(panel, rival), strict=True)
-        return [_chance_below(a / b, 1.0) for a, b in pairs]
+        return [_chance_below(ratio, 1.0) for ratio in self.ratios(panel, line, rival)]
 
     def height(self, panel: str) -> float:
         """Return the largest regret in a panel: the height of its axis."""
-        return max(one.mean for name in self.lines(panel) for one in self.line(panel, name))
+        return max(point.mean for name in self.lines(panel) for point in self.line(panel, name))
 
     def drawn(self, panel: str, line: str, label: str = "") -> Series:
         """Return a line for a small picture."""
+        bars = [2.0 * point.stderr for point in self.line(panel, line)]
+        return replace(self.drawn_over(panel, line, 1.0, label), bars=bars)
+
+    def drawn_over(self, panel: str, line: str, unit: float, label: str = "") -> Series:
+        """Return a line in some unit, without bars, for a small picture."""
+        means = [point.mean / unit for point in self.line(panel, line)]
+        return Series(label or line, self.xs(panel), means)
+
+    def drawn_deviation(self, panel: str, line: str, bars: bool = False) -> Series:
+        """Return a line's standard deviation for a small picture."""
         points = self.line(panel, line)
-        return Series(
-            label or line,
-            [one.x for one in points],
-            [one.mean for one in points],
-            [2.0 * one.stderr for one in points],
-        )
+        errors = [2.0 * point.deviation_error for point in points] if bars else ()
+        return Series(line, self.xs(panel), [point.deviation for point in points], errors)
 
     def drawn_ratio(self, panel: str, line: str, rival: str, label: str) -> Series:
         """Return the ratio of two lines, by stretch, for a small picture."""
-        pairs = zip(self.stretches(panel, line), self.stretches(panel, rival), strict=True)
-        ratios = [a / b for a, b in pairs]
-        bars = [2.0 * one.error for one in ratios]
-        return Series(label, self.middles(panel), [one.value for one in ratios], bars)
+        ratios = self.ratios(panel, line, rival)
+        bars = [2.0 * ratio.error for ratio in ratios]
+        return Series(label, self.middles(panel), [*map(value_of, ratios)], bars)
 
     def drawn_factor(self, panel: str, line: str, label: str = "") -> Series:
         """Return a line's regret over that of the best rival, for a small picture."""
@@ -383,13 +335,9 @@ def exactly(
 
 
 def up_to(
-    statistic: str,
-    estimate: Uncertain,
-    surely: float,
-    never: float,
-    definition: str,
+    statistic: str, estimate: Uncertain, surely: float, never: float, definition: str,
     part: str = "",
-) -> Criterion:
+) -> Criterion:  # fmt: skip
     """Return a criterion that depends on a definition between two limits."""
     return Criterion(statistic, estimate, surely, never, surely < never, part, definition)
 
@@ -419,15 +367,11 @@ def span(numbers: Iterable[float], digits: int = 2) -> str:
     return written[0] if written[0] == written[-1] else f"{written[0]} to {written[-1]}"
 
 
-def value_of(estimate: Uncertain) -> float:
-    return estimate.value
-
-
 def mean_of(points: Sequence[Point]) -> Uncertain:
     if not points:
         return Uncertain(math.nan, math.inf)
-    value = sum(one.mean for one in points) / len(points)
-    error = math.sqrt(sum(one.stderr**2 for one in points)) / len(points)
+    value = sum(point.mean for point in points) / len(points)
+    error = math.sqrt(sum(point.stderr**2 for point in points)) / len(points)
     return Uncertain(value, error, place(points[0].panel, points[0].x))
 
 
@@ -436,31 +380,3 @@ def _chance_below(estimate: Uncertain, threshold: float) -> float:
     if not estimate.error > 0.0:
         return float(estimate.value < threshold)
     return 0.5 * math.erfc((estimate.value - threshold) / estimate.error / math.sqrt(2.0))
-
-
-PANELS: dict[str, Panel] = panels()
-_SYMBOLS = {r"$\Delta$": "Δ", "$n$": "n", "$K$": "K", r"$\psi$": "ψ", r"$\alpha$": "α",
-            "$m$": "m", "$n/K$": "n/K"}  # fmt: skip
-ARMS = {"exp1": 2, "exp2": 10, "exp4": 2, "exp5": 10, "exp6": 2, "exp7": 10, "exp8": 2, "exp9": 10,
-         "exp11": 10, "exp12": 100}  # fmt: skip
-COMPARISON = ("exp1", "exp2", "exp8", "exp9")
-SENSITIVITY = ("exp4", "exp5", "exp6", "exp7")
-UNIFORM = ("exp11", "exp12")
-EVERY = (*COMPARISON, *UNIFORM)
-ALPHAS = {1: "OCUCB(alpha=1)", 2: "OCUCB(alpha=2)", 3: "OCUCB", 6: "OCUCB(alpha=6)"}
-THOMPSON = "Thompson sampling"
-
-
-def place(panel: str, x: float) -> str:
-    """Say where a point is.
-
-    Examples
-    --------
-    >>> place("exp1", 0.9), place("exp12", 20_000)
-    ('K = 2, Δ = 0.9', 'K = 100, n = 20,000, uniform arms')
-    """
-    known = PANELS.get(panel)
-    symbol = _SYMBOLS.get(known.xlabel, "x") if known else "x"
-    number = f"{x:,.0f}" if x >= 1000 else f"{x:g}"
-    arms = f"K = {ARMS[panel]}, " if panel in ARMS else ""
-    return f"{arms}{symbol} = {number}{', uniform arms' if panel in UNIFORM else ''}"

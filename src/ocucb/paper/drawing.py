@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from .._matplotlib import Axes, Figure
 from ..figures import (
@@ -28,17 +29,9 @@ from .panels import FIGURES, TEASER, Panel
 _ALPHA_STYLES = (BLACK, RED, BLUE, GREEN)  # the paper's, for α = 1, 2, 3, 6
 _PROBLEM_STYLES = (RED, BLUE, GREEN, PURPLE, BROWN)
 _NAMED_STYLES = {
-    "UCB": BLACK,
-    "OCUCB": RED,
-    "AOCUCB": BLUE,
-    "MOSS": GREEN,
-    "Thompson sampling": PURPLE,
-    "Gittins": BROWN,
-    "α = 1": BLACK,
-    "α = 2": RED,
-    "α = 3": BLUE,
-    "α = 6": GREEN,
-}
+    "UCB": BLACK, "OCUCB": RED, "AOCUCB": BLUE, "MOSS": GREEN, "Thompson sampling": PURPLE,
+    "Gittins": BROWN, "α = 1": BLACK, "α = 2": RED, "α = 3": BLUE, "α = 6": GREEN,
+}  # fmt: skip
 _PARTS = {
     "constants": ("UCB, ", "MOSS, "),
     "work": ("OCUCB, ", "Thompson sampling, "),
@@ -59,7 +52,7 @@ def draw(name: str, panels: dict[str, Panel], points: Sequence[Point]) -> Figure
     figure, axes = empty_panels(len(mine), size=(5.2, 3.6) if len(mine) > 1 else (6.0, 4.0))
     for panel, its_axes in zip(mine, axes, strict=True):
         kept = TEASER if name == "teaser" else None
-        _draw_panel(its_axes, panel, [one for one in points if one.panel == panel.name], kept)
+        _draw_panel(its_axes, panel, _of(panel, points), kept)
         if its_axes.get_subplotspec().colspan.start > 0:
             its_axes.set_ylabel("")
     # where the paper has it, and there is room
@@ -84,30 +77,20 @@ def _draw_panel(
     for label, style in _styles(points, by_alpha).items():
         if kept is not None and label not in kept:
             continue
-        mine = [one for one in points if one.line == label]
-        bars = [one.stderr if 2.0 * one.stderr > _SEEN * panel.top else 0.0 for one in mine]
+        mine = [point for point in points if point.line == label]
+        bars = [point.stderr if 2.0 * point.stderr > _SEEN * panel.top else 0.0 for point in mine]
         name = _alpha_label(label) if by_alpha else label
+        xs, means = [point.x for point in mine], [point.mean for point in mine]
+        name, width = (f"{name} (ours)", 0.9) if label in ours else (name, 1.4)
         draw_estimates(
-            axes,
-            [one.x for one in mine],
-            [one.mean for one in mine],
-            bars if any(bars) else None,
-            style,
-            label=f"{name} (ours)" if label in ours else name,
-            linewidth=0.9 if label in ours else 1.4,
+            axes, xs, means, bars if any(bars) else None, style, label=name, linewidth=width
         )
         if label not in ours:
-            drawn += [one.mean for one in mine]
+            drawn += means
     if ours:
         handles, labels = axes.get_legend_handles_labels()
-        chosen = [i for i, label in enumerate(labels) if label.endswith("(ours)")]
-        axes.legend(
-            [handles[i] for i in chosen],
-            [labels[i] for i in chosen],
-            frameon=False,
-            fontsize=8,
-            loc="lower right",
-        )
+        chosen = [x for x in zip(handles, labels, strict=True) if x[1].endswith("(ours)")]
+        axes.legend(*zip(*chosen, strict=True), frameon=False, fontsize=8, loc="lower right")
     axes.set_xlim(panel.left, panel.right)
     if panel.name != "exp10":
         axes.set_xticks([panel.left, panel.right or panel.xs[-1]])
@@ -117,13 +100,17 @@ def _draw_panel(
     axes.set_ylim(low - margin, panel.ceiling or high + margin)
 
 
+def _of(panel: Panel, points: Sequence[Point]) -> list[Point]:
+    return [point for point in points if point.panel == panel.name]
+
+
 def _title(axes: Axes, panel: Panel, points: Sequence[Point]) -> None:
     axes.set_title(panel.title.replace("$N$", _runs(points)), fontsize=9)
 
 
 def _styles(points: Sequence[Point], by_alpha: bool) -> dict[str, Style]:
     """Return the style of each line: that of its policy, or where only α differs, of α."""
-    policies = {one.line: one.policy for one in points}
+    policies = {point.line: point.policy for point in points}
     if by_alpha:
         return dict(zip(policies, _ALPHA_STYLES, strict=True))
     styles = policy_styles(policies.values())
@@ -136,23 +123,16 @@ def _alpha_label(line: str) -> str:
 
 def _plain_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw one of our own panels; some have two pictures, by how the names of lines begin."""
-    mine = [one for one in points if one.panel == panel.name]
+    mine = _of(panel, points)
     parts = _PARTS.get(panel.name, ("",))
     figure, axes = empty_panels(len(parts), size=(5.2, 3.6) if len(parts) > 1 else (6.0, 4.0))
     for part, its_axes in zip(parts, axes, strict=True):
         its_axes.set_title(part[:-2] or panel.title.replace("$N$", _runs(mine)), fontsize=9)
         its_axes.set_xlabel(panel.xlabel)
-        labels = dict.fromkeys(one.line for one in mine if one.line.startswith(part))
+        labels = dict.fromkeys(point.line for point in mine if point.line.startswith(part))
         for label, style in zip(labels, _PROBLEM_STYLES, strict=False):
-            line = [one for one in mine if one.line == label]
-            draw_estimates(
-                its_axes,
-                [one.x for one in line],
-                [one.mean for one in line],
-                [one.stderr for one in line],
-                style,
-                label=label.removeprefix(part),
-            )
+            line = [point for point in mine if point.line == label]
+            _draw_line(its_axes, line, style, label.removeprefix(part))
         its_axes.set_yscale("log")
         if panel.work:
             its_axes.set_xscale("log")
@@ -162,21 +142,27 @@ def _plain_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
+def _draw_line(
+    axes: Axes, line: Sequence[Point], style: Style, label: str | None,
+    what: tuple[str, str] = ("mean", "stderr"),
+) -> None:  # fmt: skip
+    values, errors = ([getattr(point, name) for point in line] for name in what)
+    draw_estimates(axes, [point.x for point in line], values, errors, style, label=label)
+
+
 def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw mean, standard deviation and upper quantiles against a parameter."""
     figure, axes = empty_panels(3, columns=3, size=(4.2, 3.6))
-    mine = [one for one in points if one.panel == panel.name]
+    mine = _of(panel, points)
     figure.suptitle(panel.title.replace("$N$", _runs(mine)), fontsize=10)
-    labels = dict.fromkeys(one.line for one in mine)
+    labels = dict.fromkeys(point.line for point in mine)
     for label, style in zip(labels, _PROBLEM_STYLES, strict=False):
-        line = [one for one in mine if one.line == label]
-        xs = [one.x for one in line]
-        errors = [one.stderr for one in line]
-        draw_estimates(axes[0], xs, [one.mean for one in line], errors, style, label=label)
-        errors = [one.deviation_error for one in line]
-        draw_estimates(axes[1], xs, [one.deviation for one in line], errors, style)
+        line = [point for point in mine if point.line == label]
+        _draw_line(axes[0], line, style, label)
+        _draw_line(axes[1], line, style, None, ("deviation", "deviation_error"))
+        xs = [point.x for point in line]
         for level, width in ((0.95, 1.0), (0.99, 2.0)):
-            heights = [one.quantiles[QUANTILES.index(level)] for one in line]
+            heights = [point.quantiles[QUANTILES.index(level)] for point in line]
             axes[2].plot(xs, heights, color=style[0], linestyle=style[1], linewidth=width)
     titles = ("expected regret", "standard deviation", "95% (thin) and 99% quantile (bold)")
     for its_axes, title in zip(axes, titles, strict=True):
@@ -193,17 +179,17 @@ def _spread_figure(panel: Panel, points: Sequence[Point]) -> Figure:
 def _tail_figure(panel: Panel, points: Sequence[Point]) -> Figure:
     """Draw the probability of exceeding a regret, with bands of two standard errors."""
     figure, (axes,) = empty_panels(1, size=(6.5, 4.3))
-    mine = [one for one in points if one.panel == panel.name]
+    mine = _of(panel, points)
     _title(axes, panel, mine)
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel("P(regret > $x$)")
     for label, (color, dashes) in _styles(mine, False).items():
         # A logarithm has no place for 0, nor a curve for what a single run or two have shown.
-        line = [one for one in mine if one.line == label and one.mean > 2.0 * one.stderr]
-        xs = [one.x for one in line]
-        axes.plot(xs, [one.mean for one in line], color=color, linestyle=dashes, label=label)
-        low = [one.mean - 2.0 * one.stderr for one in line]
-        high = [one.mean + 2.0 * one.stderr for one in line]
+        line = [point for point in mine if point.line == label and point.mean > 2.0 * point.stderr]
+        xs = [point.x for point in line]
+        axes.plot(xs, [point.mean for point in line], color=color, linestyle=dashes, label=label)
+        low = [point.mean - 2.0 * point.stderr for point in line]
+        high = [point.mean + 2.0 * point.stderr for point in line]
         axes.fill_between(xs, low, high, color=color, alpha=0.2, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -217,14 +203,14 @@ def draw_evidence(evidence: Evidence) -> Figure:
     """Draw the small picture beside a sentence."""
     figure, (axes,) = empty_panels(1, size=(3.1, 2.1))
     spare = itertools.cycle(_PROBLEM_STYLES)
-    for one in evidence.series:
-        style = _NAMED_STYLES.get(one.label.removesuffix(" (ours)")) or next(spare)
-        if one.bars:
-            stderr = [bar / 2.0 for bar in one.bars]
-            draw_estimates(axes, one.xs, one.ys, stderr, style, label=one.label, linewidth=1.1)
+    for series in evidence.series:
+        style = _NAMED_STYLES.get(series.label.removesuffix(" (ours)")) or next(spare)
+        how: dict[str, Any] = {"linewidth": 1.1, "label": series.label}
+        if series.bars:
+            stderr = [bar / 2.0 for bar in series.bars]
+            draw_estimates(axes, series.xs, series.ys, stderr, style, **how)
         else:
-            axes.plot(one.xs, one.ys, color=style[0], linestyle=style[1], linewidth=1.1,
-                      label=one.label)  # fmt: skip
+            axes.plot(series.xs, series.ys, color=style[0], linestyle=style[1], **how)
     if evidence.level is not None:
         axes.axhline(evidence.level, color=GREY, linewidth=0.7)
     # with a handful of runs there may be nothing that a logarithm can show
@@ -241,7 +227,7 @@ def draw_evidence(evidence: Evidence) -> Figure:
 
 
 def _runs(points: Sequence[Point]) -> str:
-    fewest, most = min(one.runs for one in points), max(one.runs for one in points)
+    fewest, most = min(point.runs for point in points), max(point.runs for point in points)
     more = "" if fewest == most else f" to ${tex_number(most)}$"
     return f"$N = {tex_number(fewest)}${more}"
 

@@ -15,7 +15,7 @@ import numpy as np
 from .._waiting import interruptible
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture
-from ..reports.measure import RunContext, whole_blocks
+from ..reports.measure import RunContext, kept_facts, whole_blocks
 from ..reports.measure import measure as measure_all
 from ..results import QUANTILES
 from ..scheduler import Job, tilt
@@ -31,32 +31,12 @@ _AGAIN, _AGAIN_LARGE = 0.01, 0.02  # relative standard errors at places that are
 _OTHER_SEED = 1_000_003  # is added to the seed there
 
 
+Place = tuple[str, str, float]  # panel, line and x
+
+
 @dataclass(frozen=True)
 class Point:
-    """What was measured at one x of one line of a panel.
-
-    Attributes
-    ----------
-    panel, line : str
-    x : float
-    policy, problem, engine : str
-    horizon, runs : int
-    sampling : str
-        "plain" or "tilted".
-    effective_runs, mean_weight : float
-        How many plain runs would be as precise, and the mean weight, whose expectation is 1.
-    precision : float
-        The share of the axis that runs were allotted for; nan if their number was given.
-    mean, stderr : float
-        Mean regret at the horizon and its standard error, which allows for failures that plain
-        runs have not shown; in a panel of tails, the probability of a regret above x.
-    deviation, deviation_error : float
-        Standard deviation of the regret, and its standard error.
-    quantiles : tuple of float
-        At the levels `QUANTILES`.
-    seconds : float
-        Time spent on it, summed over workers.
-    """
+    """What was measured at one x of one line of a panel."""
 
     panel: str
     line: str
@@ -66,43 +46,35 @@ class Point:
     engine: str
     horizon: int
     runs: int
-    sampling: str
+    sampling: str  # "plain" or "tilted"
+    # how many plain runs would be as precise, and the mean weight, whose expectation is 1
     effective_runs: float
     mean_weight: float
+    # the share of the axis that runs were allotted for; nan if their number was given
     precision: float
+    # mean regret at the horizon and its standard error, which allows for failures that plain runs
+    # have not shown; in a panel of tails, the probability of a regret above x
     mean: float
     stderr: float
+    # standard deviation of the regret, and its standard error
     deviation: float
     deviation_error: float
-    quantiles: tuple[float, ...]
-    seconds: float
+    quantiles: tuple[float, ...]  # at the levels `QUANTILES`
+    seconds: float  # time spent on it, summed over workers
 
 
 @dataclass(frozen=True)
 class Task:
-    """A point to be measured; in a panel of tails, a line of points.
-
-    Attributes
-    ----------
-    panel : Panel
-    line : Line
-    x : float
-    runs : int
-        Runs to play.
-    seed : int
-    precision : float
-        The standard error wanted, as a share of the axis; nan if `runs` are all that is wanted.
-    mixture : Mixture
-        What runs are drawn from.
-    """
+    """A point to be measured; in a panel of tails, a line of points."""
 
     panel: Panel
     line: Line
     x: float
-    runs: int
+    runs: int  # runs to play
     seed: int
+    # the standard error wanted, as a share of the axis; nan if `runs` are all that is wanted
     precision: float = math.nan
-    mixture: Mixture = PLAIN
+    mixture: Mixture = PLAIN  # what runs are drawn from
 
     @property
     def label(self) -> str:
@@ -146,21 +118,18 @@ def tasks_of(
 
 
 def tasks_again(
-    every: dict[str, Panel],
-    places: Iterable[tuple[str, str, float]],
-    points: Sequence[Point],
-    seed: int,
+    every: dict[str, Panel], places: Iterable[Place], points: Sequence[Point], seed: int
 ) -> list[Task]:
     """Return tasks that measure some places again: other random numbers, and more precisely.
 
     The standard error wanted is a share of the regret that was found there, rather than of an
     axis. Where a number of plain runs was given, as many are played again.
     """
-    found = {(one.panel, one.line, one.x): one for one in points}
+    found = {(point.panel, point.line, point.x): point for point in points}
     tasks = []
     for name, label, x in places:
         point, panel = found[name, label, x], every[name]
-        line = replace(next(one for one in panel.lines if one.label == label), tolerance=1.0)
+        line = replace(next(known for known in panel.lines if known.label == label), tolerance=1.0)
         given = math.isnan(point.precision)
         precise = replace(panel, top=point.mean)
         runs = point.runs if given else panel.fewest_runs
@@ -176,7 +145,7 @@ def with_mixtures(tasks: Sequence[Task], context: RunContext) -> list[Task]:
     for some neighbouring points: a mixture is unbiased for all of them, and good for what is alike.
     Broad panels have a mixture that reaches every failure, rather than the best one for the mean.
     """
-    chosen: dict[tuple[str, str, float], Mixture] = {}
+    chosen: dict[Place, Mixture] = {}
 
     def mixture(task: Task) -> Mixture:
         given = math.isnan(task.precision)
@@ -207,9 +176,7 @@ def pilot_x(panel: Panel, x: float) -> float:
 
 
 def measure(
-    tasks: Sequence[Task],
-    context: RunContext,
-    say: Callable[[str], None] = lambda text: None,
+    tasks: Sequence[Task], context: RunContext, say: Callable[[str], None] = lambda text: None
 ) -> list[Point]:
     """Run tasks, with as many runs as their precision asks for, and return their points in order.
 
@@ -223,16 +190,11 @@ def _points(task: Task, job: Job) -> list[Point]:
     assert found is not None
     result = found[0]
     point = Point(
+        **kept_facts(result),
         panel=task.panel.name,
         line=task.line.label,
         x=task.x,
-        policy=result.policy,
         problem=found.problem,
-        engine=result.engine,
-        horizon=result.horizon,
-        runs=result.runs,
-        sampling=result.sampling,
-        effective_runs=result.effective_runs,
         mean_weight=result.weight.value,
         precision=task.precision,
         mean=result.mean_regret,
@@ -240,22 +202,18 @@ def _points(task: Task, job: Job) -> list[Point]:
         deviation=result.deviation.value,
         deviation_error=result.deviation.stderr,
         quantiles=tuple(map(float, result.quantile(QUANTILES))),
-        seconds=result.seconds,
     )
     if not task.panel.tail:
         return [point]
     tail = [result.tail(x) for x in task.panel.xs]
     seconds = result.seconds / len(tail)
     return [
-        replace(point, x=x, mean=one.value, stderr=one.stderr, seconds=seconds)
-        for x, one in zip(task.panel.xs, tail, strict=True)
+        replace(point, x=x, mean=estimate.value, stderr=estimate.stderr, seconds=seconds)
+        for x, estimate in zip(task.panel.xs, tail, strict=True)
     ]
 
 
-_WORK: dict[str, Callable[..., float]] = {
-    "ocucb": indices_per_round,
-    "thompson": samples_per_round,
-}
+_WORK: dict[str, Callable[..., float]] = {"ocucb": indices_per_round, "thompson": samples_per_round}
 
 
 def work_points(panel: Panel, runs: int, seed: int) -> list[Point]:
@@ -269,26 +227,9 @@ def work_points(panel: Panel, runs: int, seed: int) -> list[Point]:
             count = _WORK[policy.family.name]
             counts = np.array([count(problem, horizon, rng, **policy.parameters) for rng in rngs])
             spread = float(counts.std(ddof=1)) if runs > 1 else math.nan
-            points.append(
-                Point(
-                    panel=panel.name,
-                    line=line.label,
-                    x=x,
-                    policy=policy.name,
-                    problem=problem.name,
-                    engine="heap",
-                    horizon=horizon,
-                    runs=runs,
-                    sampling="plain",
-                    effective_runs=float(runs),
-                    mean_weight=1.0,
-                    precision=math.nan,
-                    mean=float(counts.mean()),
-                    stderr=spread / math.sqrt(runs),
-                    deviation=spread,
-                    deviation_error=math.nan,
-                    quantiles=(math.nan,) * len(QUANTILES),
-                    seconds=math.nan,
-                )
-            )
+            what = (panel.name, line.label, x, policy.name, problem.name, "heap", horizon)
+            how = (runs, "plain", float(runs), 1.0, math.nan)
+            found = (float(counts.mean()), spread / math.sqrt(runs), spread, math.nan)
+            unknown = (math.nan,) * len(QUANTILES)
+            points.append(Point(*what, *how, *found, quantiles=unknown, seconds=math.nan))
     return points

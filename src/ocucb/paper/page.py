@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -34,7 +34,7 @@ class Report:
 
 def page(report: Report, folder: Path) -> str:
     """Return the page; the figures are read from `folder`."""
-    there = {one.panel for one in report.points}
+    there = {point.panel for point in report.points}
     drawn = [name for name in FIGURES if there.intersection(FIGURES[name][1])]
     intro = f"""<p>The experiments of Tor Lattimore's paper
 (<a href="https://arxiv.org/abs/1507.07880">arXiv:1507.07880</a>), rerun with ocucb
@@ -49,19 +49,19 @@ def page(report: Report, folder: Path) -> str:
 
 
 def _claims(report: Report) -> str:
-    rows = "".join(_claim(one, report.points) for one in report.findings)
-    counts = Counter(one.verdict for one in report.findings)
+    rows = "".join(_claim(finding, report.points) for finding in report.findings)
+    counts = Counter(finding.verdict for finding in report.findings)
     order = dict.fromkeys((*DECIDED, *counts))
     summary = "; ".join(f"{counts[v]} {v}" for v in order if counts[v])
     summary = summary.replace(DEPENDS, DEPENDS.replace("depends", "depend"))
     return f"""<p>Every sentence of the text about its experiments, in order: {summary}. A sentence
 is <em>true</em> or <em>false</em> if its numbers say so by two standard errors (± below), and
 <em>half true</em> if some of them do. Where that depends on the definition of a word such as
-“competitive”, the answer is the value at which the sentence turns from false to true. What software
-has overtaken was <em>true in 2015, no longer</em>: a run, or the table that runs need, took more
-than an hour on one core, and takes less than a minute now. Where a sentence is about the worst of
-many points, the curves only suggest which one that is; the number comes from separate runs at that
-point alone. Line numbers refer to the paper's TeX source.</p>
+“competitive”, the answer is the value at which the sentence turns from false to true. What was true
+until better software came along is <em>true in 2015, no longer</em>: a run, or the table that runs
+need, took more than an hour on one core, and takes less than a minute now. Where a sentence is
+about the worst of many points, the curves only suggest which one that is; the number comes from
+separate runs at that point alone. Line numbers refer to the paper's TeX source.</p>
 <table class="claims">
 <thead><tr><th>Sentence</th><th>Answer</th><th>Evidence</th></tr></thead>
 <tbody>{rows}</tbody>
@@ -75,14 +75,15 @@ _KINDS = {
 
 def _claim(finding: Finding, points: Sequence[Point]) -> str:
     claim, answer = finding.claim, finding.answer
-    option = _moss_option([one for one in points if one.panel in claim.panels])
+    option = _moss_option([point for point in points if point.panel in claim.panels])
     again = f"<code>ocucb reproduce {' '.join(claim.panels)}{option}</code>"
     words, picture = "Its panels were not run.", ""
     if answer is not None:
-        criteria = "".join(_criterion(one) for one in answer.criteria)
+        numbers = "".join(_criterion(criterion) for criterion in answer.criteria)
+        numbers += "".join(f"<li>{escape(' · '.join(row))}</li>" for row in answer.table)
         words = (
-            f"{escape(finding.words)}<details><summary>numbers</summary><ul>{criteria}"
-            f"{_rows(answer.table)}</ul></details>"
+            f"{escape(finding.words)}<details><summary>numbers</summary><ul>{numbers}"
+            f"</ul></details>"
         )
         image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
         alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
@@ -95,19 +96,14 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
     )
 
 
-def _rows(table: Sequence[Sequence[str]]) -> str:
-    return "".join(f"<li>{escape(' · '.join(row))}</li>" for row in table)
-
-
 def _criterion(criterion: Criterion) -> str:
     estimate = criterion.estimate
     where = f" ({escape(estimate.where)})" if estimate.where else ""
     side = "below" if criterion.below else "above"
     turns = f"true {side} {criterion.surely:g}"
     if criterion.surely != criterion.never:
-        turns += (
-            f", false {'above' if criterion.below else 'below'} {criterion.never:g} on any reading"
-        )
+        other = "above" if criterion.below else "below"
+        turns += f", false {other} {criterion.never:g} on any reading"
     return (
         f"<li>{escape(criterion.statistic)}{where}: <b>{estimate}</b> ({turns}): "
         f"{criterion.verdict}</li>"
@@ -116,7 +112,7 @@ def _criterion(criterion: Criterion) -> str:
 
 def _moss_option(points: Sequence[Point]) -> str:
     """Return the option that sets MOSS's constant to that of some points; none for the default."""
-    constant = moss_constant_of(one.policy for one in points)
+    constant = moss_constant_of(point.policy for point in points)
     return "" if constant == 2.0 else f" --moss-constant {constant!r}".removesuffix(".0")
 
 
@@ -143,19 +139,20 @@ def _explained(name: str) -> str:
 
 
 def _panel(name: str, report: Report) -> str:
-    points = [one for one in report.points if one.panel == name]
+    points = [point for point in report.points if point.panel == name]
     if not points:
         return ""
-    fewest, most = min(one.runs for one in points), max(one.runs for one in points)
+    fewest, most = min(point.runs for point in points), max(point.runs for point in points)
     runs = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     panel = report.panels[name]
     origin = "our own panel" if panel.ours else f"paper: {panel.full_runs:,}"
-    spent = sum(one.seconds for one in points)
+    tilted = sum(point.sampling != "plain" for point in points) / len(points)
+    spent = sum(point.seconds for point in points)
     used = f", {duration(spent)} of processor time" if spent == spent else ""
     return (
         f'<tr><td><a href="{name}.csv">{name}</a></td>'
         f"<td>N = {runs} ({origin}), {len(points)} points, "
-        f"{_share(one.sampling != 'plain' for one in points)} of them tilted; "
+        f"{tilted:.0%} of them tilted; "
         f"{_largest_error(panel, points)}{used}</td>"
         f"<td><code>ocucb reproduce {name}{_runs_option(points)} --seed {report.seed}"
         f"{_moss_option(points)}</code></td>"
@@ -163,25 +160,20 @@ def _panel(name: str, report: Report) -> str:
     )
 
 
-def _share(flags: Iterable[bool]) -> str:
-    listed = list(flags)
-    return f"{sum(listed) / len(listed):.0%}"
-
-
 def _largest_error(panel: Panel, points: Sequence[Point]) -> str:
     """Say how large standard errors are as a share of the axis; of tails, how far they reach."""
     if panel.work:
         return "work is counted, not regret"
     if panel.tail:
-        clear = (one.mean for one in points if one.mean > 2.0 * one.stderr)
+        clear = (point.mean for point in points if point.mean > 2.0 * point.stderr)
         return f"probabilities down to {min(clear, default=1.0):.0e}"
     # in order, as another constant of MOSS gives a line another name
-    lines = dict.fromkeys(one.line for one in points)
+    lines = dict.fromkeys(point.line for point in points)
     tolerances = dict(zip(lines, (line.tolerance for line in panel.lines), strict=True))
     found: dict[float, float] = {}
-    for one in points:
-        tolerance = tolerances[one.line]
-        found[tolerance] = max(found.get(tolerance, 0.0), one.stderr / panel.top)
+    for point in points:
+        tolerance = tolerances[point.line]
+        found[tolerance] = max(found.get(tolerance, 0.0), point.stderr / panel.top)
     parts = [f"{share:.2%}" for _, share in sorted(found.items())]
     if len(parts) > 1:
         parts[1] += " for α = 1"
@@ -198,20 +190,24 @@ def _runs_option(points: Sequence[Point]) -> str:
 
 def _settings(report: Report) -> str:
     # all points of a tail come from the same runs
-    tails = {(one.panel, one.line): one for one in report.points if report.panels[one.panel].tail}
-    played = [one for one in report.points if not report.panels[one.panel].tail]
+    tails = {
+        (point.panel, point.line): point
+        for point in report.points
+        if report.panels[point.panel].tail
+    }
+    played = [point for point in report.points if not report.panels[point.panel].tail]
     played += tails.values()
     facts = {
         "Seed": str(report.seed),
         "Points": f"{len(report.points):,}",
-        "Runs": f"{sum(one.runs for one in played):,}",
-        "Pulls": f"{sum(float(one.runs) * one.horizon for one in played):.2e}",
+        "Runs": f"{sum(point.runs for point in played):,}",
+        "Pulls": f"{sum(float(point.runs) * point.horizon for point in played):.2e}",
         "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
     }
     facts |= circumstances()
-    failure = [one for one in report.points if one.panel == "exp10"]
+    failure = [point for point in report.points if point.panel == "exp10"]
     if failure:
-        facts["MOSS in exp10"] = f"constant {moss_constant_of(one.policy for one in failure):g}"
+        facts["MOSS in exp10"] = f"constant {moss_constant_of(point.policy for point in failure):g}"
     return f"""{facts_table(facts)}
 <p>Each point has as many runs as the precision requires, unless their number was given.
 <em>Tilted</em> runs are drawn by importance sampling: the best arm's first rewards are often drawn

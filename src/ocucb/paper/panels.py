@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from ..policies import (
     AOCUCB,
@@ -31,78 +32,43 @@ from ..results import bin_edges
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel.
-
-    Attributes
-    ----------
-    label : str
-    at : callable
-        The policy, problem and horizon at each x.
-    tolerance : float
-        How many times the standard error of other lines its points may have by default.
-    ours : bool
-        Whether the paper's panel lacks it.
-    """
+    """One line of a panel."""
 
     label: str
-    at: Callable[[float], tuple[Policy, Problem, int]]
+    at: Callable[[float], tuple[Policy, Problem, int]]  # the policy, problem and horizon at each x
+    # how many times the standard error of other lines its points may have by default
     tolerance: float = 1.0
-    ours: bool = False
+    ours: bool = False  # whether the paper's panel lacks it
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a figure.
+    """One panel of a figure."""
 
-    Attributes
-    ----------
-    name : str
-        Its name on the command line.
-    title, xlabel : str
-        For the figure; "N = ..." is added to the title.
-    xs : tuple of float
-        The grid.
-    lines : tuple of Line
-    full_runs : int
-        Runs per point with ``--full``: the paper's N, or our own choice where the panel is ours.
-    fewest_runs : int
-        Runs per point from which an error bar is believed; more are added where it is too long.
-        Blocks of runs end there, so that none is played again.
-    top : float
-        The height of the vertical axis.
-    left, right : float or None
-        Limits of the horizontal axis.
-    ceiling : float or None
-        The upper end of the vertical axis where the paper sets one.
-    ours : bool
-        Whether the panel is our own, and not in the paper.
-    tilted : bool
-        Whether runs are drawn by importance sampling where a pilot finds that this pays.
-    broad : bool
-        Whether all runs are drawn from a mixture that reaches failures of every kind, rather than
-        the best one for the mean: for standard deviations and tails.
-    tail : bool
-        Whether x is a regret and the probability of exceeding it is shown.
-    work : bool
-        Whether indices or samples per round are shown instead of regret.
-    """
-
-    name: str
+    name: str  # its name on the command line
+    # for the figure; "N = ..." is added to the title
     title: str
     xlabel: str
-    xs: tuple[float, ...]
+    xs: tuple[float, ...]  # the grid
     lines: tuple[Line, ...]
+    # runs per point with ``--full``: the paper's N, or our own choice where the panel is ours
     full_runs: int
+    # Runs per point from which an error bar is believed; more are added where it is too long.
+    # Blocks of runs end there, so that none is played again.
     fewest_runs: int
-    top: float
+    top: float  # the height of the vertical axis
+    # limits of the horizontal axis
     left: float = 0.0
     right: float | None = None
-    ceiling: float | None = None
-    ours: bool = False
+    ceiling: float | None = None  # the upper end of the vertical axis where the paper sets one
+    ours: bool = False  # whether the panel is our own, and not in the paper
+    # whether runs are drawn by importance sampling where a pilot finds that this pays
     tilted: bool = True
+    # whether all runs are drawn from a mixture that reaches failures of every kind, rather than the
+    # best one for the mean: for standard deviations and tails
     broad: bool = False
-    tail: bool = False
-    work: bool = False
+    tail: bool = False  # whether x is a regret and the probability of exceeding it is shown
+    work: bool = False  # whether indices or samples per round are shown instead of regret
 
 
 InstanceAt = Callable[[float], tuple[Problem, int]]
@@ -169,59 +135,29 @@ _ARMS = (5, 10, 50, 100, 150, 200, 400, 600, 800, 1000, 1500, 2000, 2500)
 def _by_gap(
     name: str, K: int, last: float, policies: Iterable[Policy], full_runs: int, top: float
 ) -> Panel:
-    return Panel(
-        name,
-        f"$n = 10^4$ and $K = {K}$ and $N$ and $\\Delta$ varies",
-        r"$\Delta$",
-        _multiples(0.01, last),
-        _same_problem(policies, lambda x: (gap(K, x), 10_000)),
-        full_runs,
-        _FEWEST,
-        top,
-        right=last,
-    )
+    title = f"$n = 10^4$ and $K = {K}$ and $N$ and $\\Delta$ varies"
+    lines = _same_problem(policies, lambda x: (gap(K, x), 10_000))
+    grid = _multiples(0.01, last)
+    return Panel(name, title, r"$\Delta$", grid, lines, full_runs, _FEWEST, top, right=last)
 
 
 def _sensitivity_by_horizon(name: str, K: int, full_runs: int, top: float) -> Panel:
-    return Panel(
-        name,
-        f"$\\Delta = 2/10$ and $K = {K}$ and $N$ and $n$ varies",
-        "$n$",
-        tuple(range(5000, 100_001, 5000)),
-        _same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2))),
-        full_runs,
-        _FEWEST,
-        top,
-        left=5000,
-        right=100_000,
-        ceiling=top,
-    )
+    title = f"$\\Delta = 2/10$ and $K = {K}$ and $N$ and $n$ varies"
+    grid = tuple(range(5000, 100_001, 5000))
+    lines = _same_problem(_ALPHAS, _horizon_varies(gap(K, 0.2)))
+    panel = Panel(name, title, "$n$", grid, lines, full_runs, _FEWEST, top, ceiling=top)
+    return replace(panel, left=5000, right=100_000)
 
 
 def _by_horizon(
-    name: str,
-    title: str,
-    problem: Problem,
-    policies: Iterable[Policy],
-    full_runs: int,
-    top: float,
-    fewest_runs: int = _FEWEST,
-    tilted: bool = True,
-    ours: Iterable[Policy] = (),
-) -> Panel:
+    name: str, title: str, problem: Problem, policies: Iterable[Policy], full_runs: int,
+    top: float, fewest_runs: int = _FEWEST, tilted: bool = True, ours: Iterable[Policy] = (),
+) -> Panel:  # fmt: skip
+    title = f"{title}$K = {problem.arms}$ and $N$ and $n$ varies"
     more = (replace(line, ours=True) for line in _same_problem(ours, _horizon_varies(problem)))
-    return Panel(
-        name,
-        f"{title}$K = {problem.arms}$ and $N$ and $n$ varies",
-        "$n$",
-        _HORIZONS,
-        (*_same_problem(policies, _horizon_varies(problem)), *more),
-        full_runs,
-        fewest_runs,
-        top,
-        right=100_000,
-        tilted=tilted,
-    )
+    lines = (*_same_problem(policies, _horizon_varies(problem)), *more)
+    panel = Panel(name, title, "$n$", _HORIZONS, lines, full_runs, fewest_runs, top)
+    return replace(panel, right=100_000, tilted=tilted)
 
 
 def _work(policy: Policy, K: int) -> Line:
@@ -258,13 +194,11 @@ def restart_rounds(m: float) -> int:
     return int(64 * (2 ** int(m) - 1))
 
 
+@cache
 def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
-    """Return all panels by name.
+    """Return all panels by name, which callers share.
 
-    Parameters
-    ----------
-    moss_constant : float
-        MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
+    MOSS's constant in "exp10" is 2 in the paper's text, and 4 in its author's program.
     """
     all_policies = (*_RIVALS, Gittins())
     third = r"$\Delta=3/10$ and "
@@ -278,124 +212,77 @@ def panels(moss_constant: float = 2.0) -> dict[str, Panel]:
         # The paper omits Gittins in these two: their horizons were too long for it.
         _by_horizon("exp8", third, gap(2, 0.3), _RIVALS, 2_000_000, 70.0, ours=[Gittins()]),
         _by_horizon("exp9", third, gap(10, 0.3), _RIVALS, 48_000, 650.0, ours=[Gittins()]),
-        Panel(
-            "exp10",
-            "$N$",
-            "$K$",
-            _ARMS,
-            _same_problem(
-                (OCUCB(), MOSS(constant=moss_constant)),
-                lambda x: (moss_failure(int(x)), int(x) ** 3),
-                _LENIENT,
-            ),
-            600,
-            128,
-            800_000.0,
-            right=2550,
-            tilted=False,  # failures are not rare, and a run takes up to a tenth of a second
-        ),
+        Panel("exp10", "$N$", "$K$", _ARMS,
+              _same_problem((OCUCB(), MOSS(constant=moss_constant)),
+                            lambda x: (moss_failure(int(x)), int(x) ** 3), _LENIENT),
+              600, 128, 800_000.0, right=2550,
+              tilted=False),  # failures are not rare, and a run takes up to a tenth of a second
         _by_horizon("exp11", "", uniform_arms(10), _RIVALS, 43_000, 600.0),
         # With so many arms, none of which is bad, no run is far from the others.
         _by_horizon("exp12", "", uniform_arms(100), _RIVALS, 7_200, 6500.0, 128, False),
-        Panel(
-            "psi",
-            r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies, $N$",
-            r"$\psi$",
-            (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, 1024.0),
-            _same_policy(lambda x: _ocucb(psi=x), _PROBLEMS),
-            100_000,
-            8192,
-            500.0,
-            left=1.0,
-            ours=True,
-            broad=True,
-        ),
-        Panel(
-            "alpha",
-            r"OCUCB with $\psi = 2$, $n = 10^4$, $\alpha$ varies, $N$",
-            r"$\alpha$",
-            (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0),
-            _same_policy(lambda x: _ocucb(alpha=x), _PROBLEMS),
-            100_000,
-            8192,
-            550.0,
-            left=1.0,
-            ours=True,
-            broad=True,
-        ),
-        Panel(
-            "constants",
-            "UCB and MOSS, $n = 10^4$, the constant varies, $N$",
-            "constant",
-            (2.0, 2.5, 3.0, 4.0, 6.0, 8.0),
-            (
-                *_same_policy(lambda x: UCB(constant=x), (*_PROBLEMS, _HARD), "UCB, "),
-                *_same_policy(lambda x: MOSS(constant=x), (*_PROBLEMS, _HARD), "MOSS, "),
-            ),
-            100_000,
-            1024,
-            1200.0,
-            left=2.0,
-            ours=True,
-        ),
-        Panel(
-            "improved",
-            r"$n = 10^4$, $K = 10$, $\Delta$ varies, $N$",
-            r"$\Delta$",
-            (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
-            _same_problem(
-                (UCB(), ImprovedUCB(), UniformRandom()),
-                lambda x: (gap(10, x), 10_000),
-            ),
-            10_000,
-            256,
-            9000.0,
-            ours=True,
-            tilted=False,
-        ),
-        Panel(
-            "work",
-            r"indices or samples per round, $\Delta = 3/10$, $n/K$ varies, $N$",
-            "$n/K$",
-            (30.0, 100.0, 300.0, 1000.0),
-            tuple(_work(policy, K) for policy in (OCUCB(), ThompsonSampling()) for K in WORK_ARMS),
-            16,
-            4,
-            160.0,
-            left=30.0,
-            ours=True,
-            work=True,
-        ),
-        Panel(
-            "restart",
-            r"$\Delta = 3/10$, $n = 64 (2^m - 1)$, $m$ varies, $N$",
-            "$m$",
-            tuple(float(m) for m in range(1, 11)),
-            tuple(line for K in RESTART_ARMS for line in _restarts(K)),
-            10_000,
-            _FEWEST,
-            500.0,
-            left=1.0,
-            ours=True,
-        ),
-        Panel(
-            "tails",
-            r"$n = 10^4$, $K = 2$, $\Delta = 3/10$, $N$",
-            "regret $x$",
-            # every fourth edge of the histogram of regrets, of which 3000 is the largest
-            tuple(float(x) for x in bin_edges(3000.0)[4:257:4][::-1]),
-            _same_problem(all_policies, lambda x: (gap(2, 0.3), 10_000)),
-            100_000,
-            16_384,
-            1.0,
-            left=10.0,
-            right=3000.0,
-            ours=True,
-            broad=True,
-            tail=True,
-        ),
-    )
+        Panel("psi", r"OCUCB with $\alpha = 3$, $n = 10^4$, $\psi$ varies, $N$", r"$\psi$",
+              (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, 1024.0),
+              _same_policy(lambda x: _ocucb(psi=x), _PROBLEMS),
+              100_000, 8192, 500.0, left=1.0, ours=True, broad=True),
+        Panel("alpha", r"OCUCB with $\psi = 2$, $n = 10^4$, $\alpha$ varies, $N$", r"$\alpha$",
+              (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0),
+              _same_policy(lambda x: _ocucb(alpha=x), _PROBLEMS),
+              100_000, 8192, 550.0, left=1.0, ours=True, broad=True),
+        Panel("constants", "UCB and MOSS, $n = 10^4$, the constant varies, $N$", "constant",
+              (2.0, 2.5, 3.0, 4.0, 6.0, 8.0),
+              (*_same_policy(lambda x: UCB(constant=x), (*_PROBLEMS, _HARD), "UCB, "),
+               *_same_policy(lambda x: MOSS(constant=x), (*_PROBLEMS, _HARD), "MOSS, ")),
+              100_000, 1024, 1200.0, left=2.0, ours=True),
+        Panel("improved", r"$n = 10^4$, $K = 10$, $\Delta$ varies, $N$", r"$\Delta$",
+              (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
+              _same_problem((UCB(), ImprovedUCB(), UniformRandom()),
+                            lambda x: (gap(10, x), 10_000)),
+              10_000, 256, 9000.0, ours=True, tilted=False),
+        Panel("work", r"indices or samples per round, $\Delta = 3/10$, $n/K$ varies, $N$", "$n/K$",
+              (30.0, 100.0, 300.0, 1000.0),
+              tuple(_work(policy, K) for policy in (OCUCB(), ThompsonSampling())
+                    for K in WORK_ARMS),
+              16, 4, 160.0, left=30.0, ours=True, work=True),
+        Panel("restart", r"$\Delta = 3/10$, $n = 64 (2^m - 1)$, $m$ varies, $N$", "$m$",
+              tuple(float(m) for m in range(1, 11)),
+              tuple(line for K in RESTART_ARMS for line in _restarts(K)),
+              10_000, _FEWEST, 500.0, left=1.0, ours=True),
+        Panel("tails", r"$n = 10^4$, $K = 2$, $\Delta = 3/10$, $N$", "regret $x$",
+              # every fourth edge of the histogram of regrets, of which 3000 is the largest
+              tuple(float(x) for x in bin_edges(3000.0)[4:257:4][::-1]),
+              _same_problem(all_policies, lambda x: (gap(2, 0.3), 10_000)),
+              100_000, 16_384, 1.0, left=10.0, right=3000.0, ours=True, broad=True, tail=True),
+    )  # fmt: skip
     return {panel.name: panel for panel in every}
+
+
+PANELS = panels()
+_SYMBOLS = {r"$\Delta$": "Δ", "$n$": "n", "$K$": "K", r"$\psi$": "ψ", r"$\alpha$": "α",
+            "$m$": "m", "$n/K$": "n/K"}  # fmt: skip
+ARMS = {"exp1": 2, "exp2": 10, "exp4": 2, "exp5": 10, "exp6": 2, "exp7": 10, "exp8": 2, "exp9": 10,
+         "exp11": 10, "exp12": 100}  # fmt: skip
+# groups of panels, and names of lines, that sentences are about
+COMPARISON = ("exp1", "exp2", "exp8", "exp9")
+SENSITIVITY = ("exp4", "exp5", "exp6", "exp7")
+UNIFORM = ("exp11", "exp12")
+EVERY = (*COMPARISON, *UNIFORM)
+ALPHAS = {1: "OCUCB(alpha=1)", 2: "OCUCB(alpha=2)", 3: "OCUCB", 6: "OCUCB(alpha=6)"}
+THOMPSON = "Thompson sampling"
+
+
+def place(panel: str, x: float) -> str:
+    """Say where a point is.
+
+    Examples
+    --------
+    >>> place("exp1", 0.9), place("exp12", 20_000)
+    ('K = 2, Δ = 0.9', 'K = 100, n = 20,000, uniform arms')
+    """
+    known = PANELS.get(panel)
+    symbol = _SYMBOLS.get(known.xlabel, "x") if known else "x"
+    number = f"{x:,.0f}" if x >= 1000 else f"{x:g}"
+    arms = f"K = {ARMS[panel]}, " if panel in ARMS else ""
+    return f"{arms}{symbol} = {number}{', uniform arms' if panel in UNIFORM else ''}"
 
 
 def moss_constant_of(policies: Iterable[str]) -> float:

@@ -6,10 +6,11 @@ import csv
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .._files import check_writable, make_folder, noting, replacing
 from .._text import to_count
@@ -27,11 +28,19 @@ from .page import Report, page
 from .panels import FIGURES, PRECISION, Panel, moss_constant_of, panels, select
 from .sentences import judge, places_to_measure_again
 
-_FIRST = ("x", "line", "policy", "problem", "horizon", "engine", "N")
-_SAMPLING = ("sampling", "effective_runs", "mean_weight", "precision")
-_SPREAD = ("deviation", "deviation_stderr")
-_FOUND = ("mean", "stderr", *_SPREAD)
-_COLUMNS = (*_FIRST, *_SAMPLING, *_FOUND, *(f"q{level:g}" for level in QUANTILES), "seed")
+_SAME = ("sampling", "effective_runs", "mean_weight", "precision", "mean", "stderr", "deviation")
+# columns of data files, and what they are called in a point; quantiles and the seed follow
+_FIELDS = {
+    **{name: name for name in ("x", "line", "policy", "problem", "horizon", "engine")},
+    "N": "runs",
+    **{name: name for name in _SAME},
+    "deviation_stderr": "deviation_error",
+}
+_TYPES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("line", "policy", "problem", "engine", "sampling"), str),
+    **dict.fromkeys(("horizon", "runs"), int),  # the others are floats
+}
+_COLUMNS = (*_FIELDS, *(f"q{level:g}" for level in QUANTILES), "seed")
 
 
 @dataclass(frozen=True)
@@ -133,20 +142,26 @@ def reproduce(
             if panel.work:
                 points += work_points(panel, min(runs_of[panel.name], panel.full_runs), seed)
         failures: list[str] = []
-        files = [_write_points(folder, panel.name, points, seed, failures) for panel in chosen]
+        files = []
+        for panel in chosen:
+            rows = [_row(point, seed) for point in points if point.panel == panel.name]
+            path = folder / f"{panel.name}.csv"
+            files.append(_write_table(path, [_COLUMNS, *rows], failures))
         # Panels measured by an earlier call stay on the page.
         for name in every:
             if name not in runs_of:
                 points += _earlier(folder, name, seed)
         # Which may be with another constant of MOSS.
-        known = panels(moss_constant_of(one.policy for one in points if one.panel == "exp10"))
+        known = panels(moss_constant_of(p.policy for p in points if p.panel == "exp10"))
         again = measured(tasks_again(known, places_to_measure_again(points), points, seed))
-        files.append(_write_again(folder, again, seed, failures))
+        rows = [(point.panel, *_row(point, seed)) for point in again]
+        table = [("panel", *_COLUMNS), *rows]
+        files.append(_write_table(folder / "again.csv", table, failures))
         display.say("drawing")
         spent = time.monotonic() - began
         files += _write_figures(folder, every, points, failures)
         findings = judge(points, again)
-        files.append(_write_findings(folder, findings, failures))
+        files.append(_write_table(folder / "claims.csv", _finding_rows(findings), failures))
         report = Report(points, findings, every, seed, threads, spent)
         files.append(folder / "index.html")
         with noting(failures, files[-1]), replacing(files[-1]) as file:
@@ -166,31 +181,14 @@ def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
     return panel.fewest_runs
 
 
-def _write_points(
-    folder: Path, name: str, points: Sequence[Point], seed: int, failures: list[str]
-) -> Path:
-    path = folder / f"{name}.csv"
+def _write_table(path: Path, rows: Iterable[Sequence[object]], failures: list[str]) -> Path:
     with noting(failures, path), replacing(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(_row(one, seed) for one in points if one.panel == name)
+        csv.writer(file, lineterminator="\n").writerows(rows)
     return path
 
 
-def _write_again(folder: Path, again: Sequence[Point], seed: int, failures: list[str]) -> Path:
-    path = folder / "again.csv"
-    with noting(failures, path), replacing(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("panel", *_COLUMNS))
-        writer.writerows((one.panel, *_row(one, seed)) for one in again)
-    return path
-
-
-def _row(one: Point, seed: int) -> tuple[object, ...]:
-    what = (one.x, one.line, one.policy, one.problem, one.horizon, one.engine)
-    how = (one.runs, one.sampling, one.effective_runs, one.mean_weight, one.precision)
-    found = (one.mean, one.stderr, one.deviation, one.deviation_error)
-    return (*what, *how, *found, *one.quantiles, seed)
+def _row(point: Point, seed: int) -> tuple[object, ...]:
+    return (*(getattr(point, name) for name in _FIELDS.values()), *point.quantiles, seed)
 
 
 def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
@@ -200,11 +198,11 @@ def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
     """
     points = read_points(folder / f"{name}.csv", name, seed)
     try:
-        panel = panels(moss_constant_of(one.policy for one in points))[name]
+        panel = panels(moss_constant_of(point.policy for point in points))[name]
     except ValueError:  # no such policy: the file is damaged
         return []
     expected = [(line.label, x) for line in panel.lines for x in panel.xs]
-    return points if [(one.line, one.x) for one in points] == expected else []
+    return points if [(point.line, point.x) for point in points] == expected else []
 
 
 def read_points(path: Path, name: str, seed: int) -> list[Point]:
@@ -224,32 +222,16 @@ def read_points(path: Path, name: str, seed: int) -> list[Point]:
 
 
 def _point(name: str, row: Sequence[str]) -> Point:
-    return Point(
-        panel=name,
-        line=row[1],
-        x=float(row[0]),
-        policy=row[2],
-        problem=row[3],
-        engine=row[5],
-        horizon=int(row[4]),
-        runs=int(row[6]),
-        sampling=row[7],
-        effective_runs=float(row[8]),
-        mean_weight=float(row[9]),
-        precision=float(row[10]),
-        mean=float(row[11]),
-        stderr=float(row[12]),
-        deviation=float(row[13]),
-        deviation_error=float(row[14]),
-        quantiles=tuple(map(float, row[15:-1])),
-        seconds=float("nan"),
-    )
+    pairs = zip(_FIELDS.values(), row[: len(_FIELDS)], strict=True)  # a short row is damaged
+    found: dict[str, Any] = {field: _TYPES.get(field, float)(text) for field, text in pairs}
+    quantiles = tuple(map(float, row[len(_FIELDS) : -1]))
+    return Point(panel=name, **found, quantiles=quantiles, seconds=math.nan)
 
 
 def _write_figures(
     folder: Path, every: dict[str, Panel], points: Sequence[Point], failures: list[str]
 ) -> list[Path]:
-    there = {one.panel for one in points}
+    there = {point.panel for point in points}
     files = []
     for name, (_, parts) in FIGURES.items():
         mine = {part: every[part] for part in parts if part in there}
@@ -258,20 +240,16 @@ def _write_figures(
     return files
 
 
-def _write_findings(folder: Path, findings: Sequence[Finding], failures: list[str]) -> Path:
-    path = folder / "claims.csv"
-    with noting(failures, path), replacing(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        head = ("claim", "quote", "source", "verdict", "answer", "statistic", "where", "value")
-        writer.writerow((*head, "stderr", "side", "surely", "never", "verdict_of_statistic"))
-        for one in findings:
-            claim = (one.claim.number, one.claim.quote, one.claim.source, one.verdict, one.words)
-            for criterion in one.criteria:
-                estimate = criterion.estimate
-                side = "below" if criterion.below else "above"
-                found = (criterion.statistic, estimate.where, estimate.value, estimate.error)
-                limits = (side, criterion.surely, criterion.never, criterion.verdict)
-                writer.writerow((*claim, *found, *limits))
-            if not one.criteria:
-                writer.writerow((*claim, *[""] * 8))
-    return path
+def _finding_rows(findings: Sequence[Finding]) -> Iterator[Sequence[object]]:
+    """Yield the rows of claims.csv."""
+    head = ("claim", "quote", "source", "verdict", "answer", "statistic", "where", "value")
+    yield (*head, "stderr", "side", "surely", "never", "verdict_of_statistic")
+    for finding in findings:
+        claim = finding.claim
+        said = (claim.number, claim.quote, claim.source, finding.verdict, finding.words)
+        for c in finding.criteria:
+            found = (c.statistic, c.estimate.where, c.estimate.value, c.estimate.error)
+            limits = ("below" if c.below else "above", c.surely, c.never, c.verdict)
+            yield (*said, *found, *limits)
+        if not finding.criteria:
+            yield (*said, *[""] * 8)

@@ -1,104 +1,38 @@
 """The policies: one file each, formula first.
 
-To add a policy, write a file like `moss.py` and list its family here.
+To add a policy, write a file like `moss.py`: every family that is defined in a module of this
+folder, and whose name does not begin with an underscore, is found. Type checkers, which cannot look
+for it, read its name in `_names.pyi` (written by ``python tests/test_registration.py``).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any
 
 from .._text import shown, split_specification
-from ._base import (
-    FAMILIES,
-    Policy,
-    PolicyFamily,
-    Range,
+from ._decorators import (
     above,
     at_least,
     between,
     choice_policy,
-    family_named,
     index_policy,
     kl_policy,
     sampling_policy,
     whole_from,
 )
-from .adaucb import AdaUCB
-from .aocucb import AOCUCB
-from .bayes_ucb import BayesUCB
-from .bernoulli_gittins import BernoulliGittins
-from .beta_thompson import BetaThompson
-from .epsilon_greedy import EpsilonGreedy
-from .explore_then_commit import ExploreThenCommit
-from .gittins import Gittins
-from .gittins_approx import GittinsApprox
-from .greedy import Greedy
-from .imed import IMED
-from .improved_ucb import ImprovedUCB
-from .kl_adaucb import KLAdaUCB
-from .kl_maillard import KLMaillard
-from .kl_moss import KLMOSS
-from .kl_ucb import KLUCB
-from .kl_ucb_h_plus import KLUCBHPlus
-from .kl_ucb_plus import KLUCBPlus
-from .kl_ucb_plus_plus import KLUCBPlusPlus
-from .kl_ucb_switch import KLUCBSwitch
-from .light_tailed import LightTailed
-from .maillard import Maillard
-from .moss import MOSS
-from .moss_anytime import MOSSAnytime
-from .mots import MOTS
-from .ocucb import OCUCB
-from .ocucb_loglog import OCUCBLogLog
-from .ocucb_n import OCUCBn
-from .thompson import ThompsonSampling
-from .tsallis_inf import TsallisINF
-from .ucb import UCB
-from .ucb_asymptotic import UCBAsymptotic
-from .ucb_tuned import UCBTuned
-from .ucb_v import UCBV
-from .uniform import UniformRandom
+from ._families import FAMILIES, Policy, PolicyFamily, Range, family_named
+
+if TYPE_CHECKING:
+    from ._names import *  # noqa: F403
 
 __all__ = [
-    "AOCUCB",
     "FAMILIES",
-    "IMED",
-    "KLMOSS",
-    "KLUCB",
-    "MOSS",
-    "MOTS",
-    "OCUCB",
-    "UCB",
-    "UCBV",
-    "AdaUCB",
-    "BayesUCB",
-    "BernoulliGittins",
-    "BetaThompson",
-    "EpsilonGreedy",
-    "ExploreThenCommit",
-    "Gittins",
-    "GittinsApprox",
-    "Greedy",
-    "ImprovedUCB",
-    "KLAdaUCB",
-    "KLMaillard",
-    "KLUCBHPlus",
-    "KLUCBPlus",
-    "KLUCBPlusPlus",
-    "KLUCBSwitch",
-    "LightTailed",
-    "MOSSAnytime",
-    "Maillard",
-    "OCUCBLogLog",
-    "OCUCBn",
+    "NAMES",
     "Policy",
     "PolicyFamily",
     "Range",
-    "ThompsonSampling",
-    "TsallisINF",
-    "UCBAsymptotic",
-    "UCBTuned",
-    "UniformRandom",
     "above",
     "at_least",
     "between",
@@ -112,44 +46,14 @@ __all__ = [
     "whole_from",
 ]
 
-for _family in (
-    OCUCB,
-    AOCUCB,
-    UCB,
-    MOSS,
-    ThompsonSampling,
-    Gittins,
-    GittinsApprox,
-    BernoulliGittins,
-    ImprovedUCB,
-    UniformRandom,
-    ExploreThenCommit,
-    EpsilonGreedy,
-    KLUCB,
-    KLUCBPlus,
-    KLUCBHPlus,
-    KLUCBPlusPlus,
-    KLUCBSwitch,
-    KLMOSS,
-    KLAdaUCB,
-    IMED,
-    BayesUCB,
-    Maillard,
-    KLMaillard,
-    BetaThompson,
-    MOTS,
-    TsallisINF,
-    OCUCBLogLog,
-    OCUCBn,
-    AdaUCB,
-    UCBAsymptotic,
-    MOSSAnytime,
-    UCBV,
-    UCBTuned,
-    LightTailed,
-    Greedy,
-):
-    FAMILIES[_family.name] = _family
+NAMES: dict[str, PolicyFamily] = {}  # in Python; `FAMILIES` has those of the command line
+for _module in pkgutil.iter_modules(__spec__.submodule_search_locations, f"{__name__}."):
+    if not _module.name.startswith(f"{__name__}._"):
+        for _name, _value in vars(importlib.import_module(_module.name)).items():
+            if isinstance(_value, PolicyFamily) and not _name.startswith("_"):
+                NAMES[_name] = _value
+globals().update(NAMES)
+FAMILIES.update({one.name: one for one in sorted(NAMES.values(), key=lambda one: one.name)})
 
 
 def parse_policy(text: str) -> Policy:

@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 
 from .._users import plain
-from ._base import Policy
+from . import _rules
 from ._divergence import kl_lower
+from ._families import Policy
+
+_Formula = Callable[[float, float], float]  # of pulls and t
+_Others = Callable[[float, float], float]  # of pulls and arms: how many of these are effective
 
 _POINTS = 24  # in each direction
 _MEANS = (0.05, 0.5, 0.95)  # of arms, for a policy stated as an index
@@ -36,60 +42,33 @@ def check_declarations(policy: Policy, horizon: int, arms: int) -> None:
 
 def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     """Say which declaration of a policy is false, or return None if none is found to be."""
-    family = policy.family
-    if family.kind == "choice":
+    rule = policy.family.rule
+    if not isinstance(rule, _rules.ArmRule):
         return None
     n, K = float(horizon), float(arms)
     arguments = policy.arguments(horizon)
-    # A bonus does not depend on the mean. Effective arms are all arms if these have as many pulls,
-    # and few if the others have one pull each.
-    flat = family.has_bonus or family.kind == "sampling"
-    means = (0.0,) if flat else _MEANS
-    others = (_alike, _alone) if family.takes_effective_arms else (_alike,)
+    # Only a bonus or a deviation does not depend on the mean. Effective arms are all arms if these
+    # have as many pulls, and few if the others have one pull each.
+    means = (0.0,) if isinstance(rule, _rules.BonusRule | _rules.SamplingRule) else _MEANS
+    others = (_alike, _alone) if rule.takes_effective_arms else (_alike,)
     for mean, rest in product(means, others):
-
-        def effective_arms(pulls: float, rest: Callable[..., float] = rest) -> float:
-            return rest(pulls, K)
-
-        def answer(
-            pulls: float,
-            t: float,
-            mean: float = mean,
-            effective_arms: Callable[[float], float] = effective_arms,
-        ) -> float:
-            state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
-            state |= {"arms": K, "effective_arms": effective_arms(pulls), "sigma": 1.0}
-            try:
-                return float(family.source(*(state[name] for name in family.inputs), *arguments))
-            except (ArithmeticError, ValueError):  # compiled code gives nan or inf instead
-                return math.nan
-
-        def value(
-            pulls: float,
-            t: float,
-            mean: float = mean,
-            answer: Callable[[float, float], float] = answer,
-        ) -> float:
-            try:
-                return _read(family.reading, answer(pulls, t), mean, pulls)
-            except (ArithmeticError, ValueError):
-                return math.nan
-
+        answer = partial(_answer, rule, arguments, mean, rest, n, K)
+        value = partial(_value, rule, mean, answer)
         found = None
-        if family.kind == "sampling":
+        if isinstance(rule, _rules.SamplingRule):
             found = _out_of_range(answer, "finite and at least 0", n, K)
-        elif family.reading != "plain":
+        elif isinstance(rule, _rules.KLRule):
             found = _out_of_range(answer, "a budget of at least 0", n, K, most=math.inf)
-        if found is None and family.unplayed_index is not None:
-            found = _false_in_time(value, family.unplayed_index, n, K)
-            if family.kind == "index":
+        if found is None and rule.unplayed_index is not None:
+            found = _false_in_time(value, rule.unplayed_index, n, K)
+            if isinstance(rule, _rules.IndexRule):
                 found = found or _false_in_pulls(value, n, K)
-        if found is None and family.concave:
+        if found is None and isinstance(rule, _rules.ConfidenceRule) and rule.concave:
             edge = math.inf
-            if family.concave_until is not None:
-                edge = _edge(policy, n, K)
+            if rule.concave_until is not None:
+                edge = _edge(policy, rule.concave_until(n, K, *policy.values))
                 found = _false_beyond(value, edge, n, K)
-            if family.reading == "bernoulli budget":
+            if isinstance(rule, _rules.BernoulliKLRule):
                 found = found or _bent_both_ways(answer, n, K)
             else:
                 found = found or _not_concave(value, edge, n, K)
@@ -98,12 +77,29 @@ def false_declaration(policy: Policy, horizon: int, arms: int) -> str | None:
     return None
 
 
-def _read(reading: str, number: float, mean: float, pulls: float) -> float:
-    """Return what a policy's formula adds to the mean or, for a budget on [0, 1], allows below."""
-    if reading == "gaussian budget":
-        return math.sqrt(2.0 * number / pulls)
-    if reading == "bernoulli budget":
-        return mean - float(plain(kl_lower)(mean, number / pulls))
+def _answer(
+    rule: _rules.Rule, arguments: tuple[Any, ...], mean: float, others: _Others, n: float, K: float,
+    pulls: float, t: float,
+) -> float:  # fmt: skip
+    """Call a rule's function as Python; nan where it raises: compiled code gives nan or inf."""
+    state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n, "arms": K}
+    state |= {"effective_arms": others(pulls, K), "sigma": 1.0}
+    try:
+        return float(rule.source(*(state[name] for name in rule.inputs), *arguments))
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+def _value(rule: _rules.Rule, mean: float, answer: _Formula, pulls: float, t: float) -> float:
+    """Return what a rule adds to the mean or, if it is a budget on [0, 1], allows below."""
+    number = answer(pulls, t)
+    try:
+        if isinstance(rule, _rules.GaussianKLRule):
+            return math.sqrt(2.0 * number / pulls)
+        if isinstance(rule, _rules.BernoulliKLRule):
+            return mean - float(plain(kl_lower)(mean, number / pulls))
+    except (ArithmeticError, ValueError):
+        return math.nan
     return number
 
 
@@ -118,24 +114,16 @@ def _alone(pulls: float, arms: float) -> float:
 def has_infinite_bonus(policy: Policy, horizon: int, arms: int) -> bool:
     """Tell whether a bonus is found to be infinite, which leaves an engine nothing to compare."""
     n, K = float(horizon), float(arms)
-    arguments = policy.arguments(horizon)
-    for pulls in _grid(1.0, max(1.0, n - K)):
-        for t in (max(K, pulls) + 1.0, n):
-            state = {"mean": 0.5, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n}
-            state |= {"arms": K, "effective_arms": K, "sigma": 1.0}
-            given = (state[name] for name in policy.family.inputs)
-            try:
-                if pulls < t <= n and math.isinf(policy.family.source(*given, *arguments)):
-                    return True
-            except (ArithmeticError, ValueError):
-                continue
-    return False
+    rule, arguments = policy.family.rule, policy.arguments(horizon)
+    return any(
+        pulls < t <= n and math.isinf(_answer(rule, arguments, 0.5, _alike, n, K, pulls, t))
+        for pulls in _grid(1.0, max(1.0, n - K))
+        for t in (max(K, pulls) + 1.0, n)
+    )
 
 
-def _edge(policy: Policy, n: float, K: float) -> float:
+def _edge(policy: Policy, given: Any) -> float:
     """Return the pulls up to which a policy declares that it is concave."""
-    assert policy.family.concave_until is not None
-    given = policy.family.concave_until(n, K, *policy.values)
     if not isinstance(given, int | float) or math.isnan(given):
         raise ValueError(f"{policy.label}'s concave_until must return a number, got {given!r}.")
     return given if math.isinf(given) else math.floor(given)
@@ -155,11 +143,7 @@ def _exceeds(one: float, other: float) -> bool:
 
 
 def _out_of_range(
-    answer: Callable[[float, float], float],
-    range_: str,
-    n: float,
-    K: float,
-    most: float = sys.float_info.max,
+    answer: _Formula, range_: str, n: float, K: float, most: float = sys.float_info.max
 ) -> str | None:
     """Say where a deviation or budget is negative or too large: engines would not agree there."""
     for pulls in _grid(1.0, n - K):
@@ -172,13 +156,10 @@ def _out_of_range(
     return None
 
 
-def _false_in_time(
-    value: Callable[[float, float], float], declared: str, n: float, K: float
-) -> str | None:
+def _false_in_time(value: _Formula, declared: str, n: float, K: float) -> str | None:
     """Say where the value changes with t against its declaration."""
     for pulls in _grid(1.0, n - K):
-        rounds = _grid(max(K, pulls) + 1.0, n)
-        for t, later in pairwise(rounds):
+        for t, later in pairwise(_grid(max(K, pulls) + 1.0, n)):
             now, then = value(pulls, t), value(pulls, later)
             rises, falls = _exceeds(then, now), _exceeds(now, then)
             if (rises and declared != "nondecreasing") or (falls and declared != "nonincreasing"):
@@ -190,10 +171,9 @@ def _false_in_time(
     return None
 
 
-def _false_in_pulls(value: Callable[[float, float], float], n: float, K: float) -> str | None:
+def _false_in_pulls(value: _Formula, n: float, K: float) -> str | None:
     for t in _grid(K + 1.0, n):
-        counts = _grid(1.0, t - K)
-        for few, many in pairwise(counts):
+        for few, many in pairwise(_grid(1.0, t - K)):
             if _exceeds(value(many, t), value(few, t)):
                 return (
                     f"declares unplayed_index, but its bonus rises from {value(few, t):g} to "
@@ -202,9 +182,7 @@ def _false_in_pulls(value: Callable[[float, float], float], n: float, K: float) 
     return None
 
 
-def _false_beyond(
-    value: Callable[[float, float], float], edge: float, n: float, K: float
-) -> str | None:
+def _false_beyond(value: _Formula, edge: float, n: float, K: float) -> str | None:
     for pulls in _grid(edge + 1.0, n - K):
         t = pulls + K
         if abs(value(pulls, t)) > 0.0:
@@ -215,7 +193,7 @@ def _false_beyond(
     return None
 
 
-def _bent_both_ways(answer: Callable[[float, float], float], n: float, K: float) -> str | None:
+def _bent_both_ways(answer: _Formula, n: float, K: float) -> str | None:
     """Say where a budget is neither concave nor convex while an arm is played."""
     for t in _grid(K + 1.0, n)[::3]:
         for pulls in _grid(1.0, t - K)[::3]:
@@ -235,9 +213,7 @@ def _bent_both_ways(answer: Callable[[float, float], float], n: float, K: float)
     return None
 
 
-def _not_concave(
-    value: Callable[[float, float], float], edge: float, n: float, K: float
-) -> str | None:
+def _not_concave(value: _Formula, edge: float, n: float, K: float) -> str | None:
     """Say where pulls * bonus is negative, or below a chord, while an arm is played."""
     for t in _grid(K + 1.0, n)[::3]:
         for pulls in _grid(1.0, t - K)[::3]:

@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of rewards of 0 and 1, and its two inverses.
+"""The Kullback-Leibler divergence of Bernoulli rewards, and its two inverses.
 
 KL policies invert it once per index, so a few nanoseconds matter. An inverse starts from the series
 in the root of the budget where that is small, else from a bound that follows from

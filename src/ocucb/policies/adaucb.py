@@ -1,13 +1,12 @@
 """AdaUCB: Lattimore (2018), which fits the confidence level to the problem while it is played.
 
-The formula was checked against two independent implementations, one of which calls it UCB-dagger.
-With H = T * K_eff, K_eff being the effective arms, it is MOSS with K_eff in place of K and a
-logarithm that does not vanish.
+Checked against two independent implementations, one of which calls it UCB-dagger. It is MOSS with
+the effective arms, H / T, in place of K and a logarithm that does not vanish.
 """
 
 from math import e, log, sqrt
 
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(
@@ -29,8 +28,6 @@ def AdaUCB(pulls: float, t: float, horizon: float, effective_arms: float) -> flo
     Examples
     --------
     >>> from ocucb import AdaUCB
-    >>> AdaUCB()
-    AdaUCB()
     >>> round(AdaUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.6792
     """

@@ -2,7 +2,7 @@
 
 from math import log, sqrt
 
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(
@@ -20,8 +20,6 @@ def AOCUCB(pulls: float, t: float, horizon: float, arms: float) -> float:
     Examples
     --------
     >>> from ocucb import AOCUCB
-    >>> AOCUCB()
-    AOCUCB()
     >>> round(AOCUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.6615
     """

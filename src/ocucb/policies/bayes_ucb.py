@@ -3,7 +3,7 @@
 from math import log, sqrt
 
 from .._compile import inlined
-from ._base import at_least, index_policy
+from ._decorators import at_least, index_policy
 from ._quantiles import beta_quantile, normal_quantile
 
 
@@ -14,13 +14,7 @@ def _tail(t: float, horizon: float, c: float) -> float:
 
 @index_policy
 def _on_unit_interval(
-    mean: float,
-    pulls: float,
-    t: float,
-    horizon: float,
-    arms: float,
-    sigma: float,
-    c: float = 0.0,
+    mean: float, pulls: float, t: float, horizon: float, arms: float, sigma: float, c: float = 0.0
 ) -> float:
     hits = min(max(mean, 0.0), 1.0) * pulls
     return beta_quantile(1.0 + hits, 1.0 + pulls - hits, _tail(t, horizon, c))
@@ -36,7 +30,7 @@ def _on_unit_interval(
     valid={"c": at_least(0)},
     unplayed_index="nondecreasing",
     concave=True,
-    unit_form=_on_unit_interval,
+    bounded_form=_on_unit_interval,
 )
 def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -> float:
     """A quantile of the posterior: flat prior for Gaussian rewards, uniform on [0, 1].
@@ -44,13 +38,11 @@ def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0
     S is the summed reward. On [0, 1] it runs step by step: under the uniform prior an index can
     rise with the pulls while the mean stays the same, so what skip-ahead relies on does not hold.
 
-    Proved: asymptotic optimality for rewards of 0 and 1 with c >= 5 (in 2012), and for
+    Proved: asymptotic optimality for Bernoulli rewards with c >= 5 (in 2012), and for
     one-parameter exponential families with c >= 7 (Kaufmann, 2018). Its authors recommend c = 0,
-    for which no horizon is needed.
-
-    Checked against the authors' own program (as part of SMPyBandits), which has c = 0, and against
-    the abstract of Kaufmann (2018), On Bayesian index policies for sequential resource allocation;
-    the ranges of c were not checked against the theorems.
+    for which no horizon is needed. Checked against their own program (as part of SMPyBandits, with
+    c = 0) and the abstract of Kaufmann (2018), On Bayesian index policies for sequential resource
+    allocation; not against the theorems.
 
     Parameters
     ----------
@@ -60,8 +52,6 @@ def BayesUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0
     Examples
     --------
     >>> from ocucb import BayesUCB
-    >>> BayesUCB()
-    BayesUCB(c=0)
     >>> round(BayesUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.1632
     """

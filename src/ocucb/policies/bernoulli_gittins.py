@@ -4,11 +4,7 @@ from typing import Any
 
 from ..gittins import bernoulli_index, bernoulli_surrogate
 from ..random import largest
-from ._base import choice_policy
-
-
-def _memory(arms: int) -> int:
-    return arms
+from ._decorators import choice_policy, one_per_arm
 
 
 @choice_policy(
@@ -17,20 +13,14 @@ def _memory(arms: int) -> int:
     formula="Gittins index given successes and failures, n - t + 1 rounds left, Beta(1, 1) prior",
     reference="Gittins (1979); Nino-Mora (2011), Computing a classic index for finite-horizon "
     "bandits",
-    memory=_memory,
+    memory=one_per_arm,
     table=bernoulli_surrogate,
     binary=True,
 )
 def BernoulliGittins(
-    t: float,
-    horizon: float,
-    pulls: Any,
-    sums: Any,
-    sigma: float,
-    memory: Any,
-    stream: Any,
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
     table: Any,
-) -> int:
+) -> int:  # fmt: skip
     """Play the arm with the largest finite-horizon Gittins index; horizons up to 5,000.
 
     The table takes about 10 s to compute at horizon 1,000 and is cached.

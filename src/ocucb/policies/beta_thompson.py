@@ -1,13 +1,9 @@
-"""Thompson sampling for rewards of 0 and 1, with a uniform prior: Thompson (1933)."""
+"""Thompson sampling for Bernoulli rewards, with a uniform prior: Thompson (1933)."""
 
 from typing import Any
 
 from ..random import beta, largest
-from ._base import choice_policy
-
-
-def _memory(arms: int) -> int:
-    return arms
+from ._decorators import choice_policy, one_per_arm
 
 
 @choice_policy(
@@ -15,7 +11,7 @@ def _memory(arms: int) -> int:
     label="Thompson sampling (Beta)",
     formula="Beta(1 + S, 1 + T - S), a fresh sample for every arm in every round",
     reference="Thompson (1933); Kaufmann, Korda and Munos (2012); Agrawal and Goyal (2013)",
-    memory=_memory,
+    memory=one_per_arm,
     binary=True,
 )
 def BetaThompson(
@@ -23,12 +19,9 @@ def BetaThompson(
 ) -> int:
     """Play the arm whose sample from the posterior is largest; S is the number of successes.
 
-    Proved for rewards of 0 and 1: asymptotic optimality (Kaufmann, Korda and Munos; Agrawal and
-    Goyal), and worst-case regret of order sqrt(K n log n).
-
-    It runs step by step: the clocks of `skip_thompson` need normal samples.
-
-    Checked against two independent programs, which have the same posterior.
+    Proved for Bernoulli rewards: asymptotic optimality (Kaufmann, Korda and Munos; Agrawal and
+    Goyal), and worst-case regret of order sqrt(K n log n). It runs step by step: the clocks of
+    `skip_thompson` need normal samples. Checked against two independent programs.
 
     Examples
     --------

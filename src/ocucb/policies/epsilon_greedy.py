@@ -5,22 +5,12 @@ from typing import Any
 
 from .._compile import compiled
 from ..random import below, largest, uniform
-from ._base import between, choice_policy
-
-
-def _memory(arms: int) -> int:
-    return arms
+from ._decorators import between, choice_policy, one_per_arm
 
 
 @compiled
 def _probabilities(
-    t: float,
-    horizon: float,
-    pulls: Any,
-    sums: Any,
-    sigma: float,
-    memory: Any,
-    epsilon: float,
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, epsilon: float
 ) -> None:
     top, tied = -inf, 0
     for i in range(pulls.size):
@@ -39,19 +29,13 @@ def _probabilities(
     formula="with probability epsilon a random arm, otherwise the arm with the largest mean",
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
-    memory=_memory,
+    memory=one_per_arm,
     probabilities=_probabilities,
 )
 def EpsilonGreedy(
-    t: float,
-    horizon: float,
-    pulls: Any,
-    sums: Any,
-    sigma: float,
-    memory: Any,
-    stream: Any,
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
     epsilon: float = 0.1,
-) -> int:
+) -> int:  # fmt: skip
     """Play a random arm with fixed probability epsilon, otherwise the one with the largest mean.
 
     Parameters

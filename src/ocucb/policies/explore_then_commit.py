@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..random import largest
-from ._base import choice_policy, whole_from
+from ._decorators import choice_policy, whole_from
 
 
 def _memory(arms: int) -> int:
@@ -21,15 +21,9 @@ def _memory(arms: int) -> int:
     memory=_memory,
 )
 def ExploreThenCommit(
-    t: float,
-    horizon: float,
-    pulls: Any,
-    sums: Any,
-    sigma: float,
-    memory: Any,
-    stream: Any,
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
     m: float = 10.0,
-) -> int:
+) -> int:  # fmt: skip
     """Play each arm m times, then commit to the best.
 
     Parameters

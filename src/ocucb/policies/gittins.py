@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..gittins import offset, surrogate
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(

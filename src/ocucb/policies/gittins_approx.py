@@ -2,7 +2,7 @@
 
 from .._compile import inlined
 from ..gittins import approximate_offset
-from ._base import index_policy
+from ._decorators import index_policy
 
 _offset = inlined(approximate_offset)
 
@@ -10,10 +10,8 @@ _offset = inlined(approximate_offset)
 @index_policy(
     name="gittins-approx",
     label="Gittins (approx.)",
-    formula=(
-        "mean + sigma * sqrt(2 / T * log(beta)), beta = max(1, min(M / (4 log(M)^1.5), "
-        "M / (4 T sqrt(log(M / T))))), M = n - t"
-    ),
+    formula="mean + sigma * sqrt(2 / T * log(beta)), beta = max(1, min(M / (4 log(M)^1.5), "
+    "M / (4 T sqrt(log(M / T))))), M = n - t",
     reference="Lattimore (2016), Regret analysis of the finite-horizon Gittins index strategy",
 )
 def GittinsApprox(pulls: float, t: float, horizon: float, arms: float) -> float:

@@ -1,14 +1,10 @@
 """Greedy play: the largest mean so far, a baseline that never explores."""
 
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(
-    name="greedy",
-    formula="mean",
-    reference="baseline",
-    unplayed_index="constant",
-    concave=True,
+    name="greedy", formula="mean", reference="baseline", unplayed_index="constant", concave=True
 )
 def Greedy(pulls: float, t: float, horizon: float, arms: float) -> float:
     """Play the arm with the largest mean; regret grows linearly, as it may never find the best.

@@ -4,24 +4,20 @@ from math import log, sqrt
 from typing import Any
 
 from ..random import largest
-from ._base import choice_policy
+from ._decorators import choice_policy, one_per_arm
 from ._divergence import bernoulli_kl, kl_upper
 
 
-def _memory(arms: int) -> int:
-    return arms
-
-
-def _challenge(mean: float, pulls: float, leader_pulls: float, sigma: float) -> float:
+def _challenger_index(mean: float, pulls: float, leader_pulls: float, sigma: float) -> float:
     """Return where T * kl(mean, level) = log(leader_pulls / T)."""
     return mean + sigma * sqrt(2.0 * log(max(1.0, leader_pulls / pulls)) / pulls)
 
 
-def _unit_challenge(mean: float, pulls: float, leader_pulls: float, sigma: float) -> float:
+def _unit_challenger_index(mean: float, pulls: float, leader_pulls: float, sigma: float) -> float:
     return kl_upper(mean, log(max(1.0, leader_pulls / pulls)) / pulls)
 
 
-@choice_policy(memory=_memory, challenge=_unit_challenge)
+@choice_policy(memory=one_per_arm, challenger_index=_unit_challenger_index)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
@@ -45,9 +41,9 @@ def _on_unit_interval(
     formula="smallest T * kl(mean, largest mean) + log(T)",
     reference="Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for "
     "semi-bounded rewards",
-    memory=_memory,
-    challenge=_challenge,
-    unit_form=_on_unit_interval,
+    memory=one_per_arm,
+    challenger_index=_challenger_index,
+    bounded_form=_on_unit_interval,
 )
 def IMED(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
@@ -55,13 +51,11 @@ def IMED(
     """Play the arm with the least evidence against its being the best, counting its pulls.
 
     It needs neither a horizon nor a parameter. kl is the divergence of the rewards: here that of
-    Gaussian ones; on rewards in [0, 1] that of rewards of 0 and 1.
+    Gaussian ones; on rewards in [0, 1] that of Bernoulli rewards.
 
     Proved: asymptotic optimality for rewards bounded from above, with the divergence from the
-    empirical distribution, which for rewards of 0 and 1 is the one used here.
-
-    Checked against the rule in two independent libraries, bandit-kit and statrl, but not against
-    the paper itself.
+    empirical distribution, which for Bernoulli rewards is the one used here. Checked against two
+    independent libraries, bandit-kit and statrl, but not against the paper itself.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from math import ceil, e, log, sqrt
 from typing import Any
 
 from ..random import largest
-from ._base import choice_policy
+from ._decorators import choice_policy
 
 
 def _memory(arms: int) -> int:
@@ -14,10 +14,8 @@ def _memory(arms: int) -> int:
 @choice_policy(
     name="improved-ucb",
     label="Improved UCB",
-    formula=(
-        "phases d = 1, 1/2, 1/4, ...: play each remaining arm ceil(2 log(n d^2) / d^2) times, drop "
-        "arm i if mean_i + w < max_j mean_j - w, w = sqrt(log(n d^2) / (2 T)); means / (2 sigma)"
-    ),
+    formula="phases d = 1, 1/2, 1/4, ...: play each remaining arm ceil(2 log(n d^2) / d^2) times, "
+    "drop arm i if mean_i + w < max_j mean_j - w, w = sqrt(log(n d^2) / (2 T)); means / (2 sigma)",
     reference="Auer and Ortner (2010), UCB revisited",
     memory=_memory,
 )

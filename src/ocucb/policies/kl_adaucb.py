@@ -2,7 +2,7 @@
 
 from math import e, log, sqrt
 
-from ._base import kl_policy
+from ._decorators import kl_policy
 
 
 @kl_policy(
@@ -19,14 +19,12 @@ def KLAdaUCB(pulls: float, t: float, horizon: float, effective_arms: float) -> f
     """AdaUCB with the divergence of the rewards in place of a square root.
 
     AdaUCB's theorems are about Gaussian rewards, for which this is AdaUCB; nothing is proved for
-    rewards of 0 and 1. While an arm is played its budget is convex, for any number of pulls of the
+    Bernoulli rewards. While an arm is played its budget is convex, for any number of pulls of the
     others: checked on a grid.
 
     Examples
     --------
     >>> from ocucb import KLAdaUCB
-    >>> KLAdaUCB()
-    KLAdaUCB()
     >>> round(KLAdaUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.6792
     """

@@ -5,9 +5,9 @@ from typing import Any
 
 from .._compile import compiled
 from ..random import proportional
-from ._base import choice_policy
+from ._decorators import choice_policy, one_per_arm
 from ._divergence import bernoulli_kl
-from .maillard import gaussian_probabilities, memory_size
+from .maillard import gaussian_probabilities
 
 
 @compiled
@@ -26,7 +26,7 @@ def unit_probabilities(
         memory[i] /= total
 
 
-@choice_policy(memory=memory_size, probabilities=unit_probabilities)
+@choice_policy(memory=one_per_arm, probabilities=unit_probabilities)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
@@ -40,21 +40,19 @@ def _on_unit_interval(
     formula="a random arm, with probability proportional to exp(-T kl(mean, largest mean))",
     reference="Qin, Jun and Zhang (2023), Kullback-Leibler Maillard sampling for multi-armed "
     "bandits with bounded rewards",
-    memory=memory_size,
+    memory=one_per_arm,
     probabilities=gaussian_probabilities,
-    unit_form=_on_unit_interval,
+    bounded_form=_on_unit_interval,
 )
 def KLMaillard(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
     """Maillard sampling with the divergence of the rewards; for Gaussian ones they are the same.
 
-    Proved for rewards in [0, 1], with the divergence of rewards of 0 and 1: asymptotic optimality
-    if they are 0 and 1, and worst-case regret that adapts to the best arm's variance.
-
-    It runs step by step: every round is a draw that may go to any arm.
-
-    Checked against the authors' own program; what is proved comes from the paper's abstract.
+    Proved for rewards in [0, 1], with the divergence of Bernoulli rewards: asymptotic optimality
+    if they are 0 and 1, and worst-case regret that adapts to the best arm's variance. It runs step
+    by step: every round is a draw that may go to any arm. Checked against the authors' own program
+    and the paper's abstract.
 
     Examples
     --------

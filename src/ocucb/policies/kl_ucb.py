@@ -2,7 +2,7 @@
 
 from math import log
 
-from ._base import at_least, kl_policy
+from ._decorators import at_least, kl_policy
 
 
 @kl_policy(
@@ -18,13 +18,11 @@ from ._base import at_least, kl_policy
 def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -> float:
     """UCB with the divergence of the rewards in place of a square root; needs no horizon.
 
-    Proved: asymptotic optimality for rewards of 0 and 1 and for one-parameter exponential families,
+    Proved: asymptotic optimality for Bernoulli rewards and for one-parameter exponential families,
     and log regret for any rewards in [0, 1], all with c = 3. The authors recommend c = 0 in
-    practice. For Gaussian rewards and c = 0 this is UCB with constant 2.
-
-    Checked against two independent programs (SMPyBandits and one in MATLAB), which have the same
-    budget, but not against the paper itself. Lattimore and Szepesvari (2020), chapter 10, use the
-    larger log(1 + t log(t)^2).
+    practice. For Gaussian rewards and c = 0 this is UCB with constant 2. Checked against two
+    independent programs (SMPyBandits and one in MATLAB), but not against the paper itself.
+    Lattimore and Szepesvari (2020), chapter 10, use the larger log(1 + t log(t)^2).
 
     Parameters
     ----------
@@ -34,8 +32,6 @@ def KLUCB(pulls: float, t: float, horizon: float, arms: float, c: float = 0.0) -
     Examples
     --------
     >>> from ocucb import KLUCB
-    >>> KLUCB()
-    KLUCB(c=0)
     >>> round(KLUCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.5174
     """

@@ -2,7 +2,7 @@
 
 from math import log
 
-from ._base import kl_policy
+from ._decorators import kl_policy
 
 
 @kl_policy(
@@ -19,15 +19,11 @@ def KLUCBHPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
 
     Lai proved asymptotic optimality for one-parameter exponential families with a budget that is
     log(n / T) up to lower-order terms; this simple form is the one that is used in experiments. For
-    Gaussian rewards it is AOCUCB.
-
-    The budget was checked against one independent program (SMPyBandits), not against the papers.
+    Gaussian rewards it is AOCUCB. Checked against SMPyBandits, not against the papers.
 
     Examples
     --------
     >>> from ocucb import KLUCBHPlus
-    >>> KLUCBHPlus()
-    KLUCBHPlus()
     >>> round(KLUCBHPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.6615
     """

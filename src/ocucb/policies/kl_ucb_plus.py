@@ -2,7 +2,7 @@
 
 from math import log
 
-from ._base import kl_policy
+from ._decorators import kl_policy
 
 
 @kl_policy(
@@ -17,17 +17,13 @@ from ._base import kl_policy
 def KLUCBPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     """KL-UCB with a budget that shrinks with the arm's pulls; needs no horizon.
 
-    Proved: asymptotic optimality for rewards of 0 and 1 (Honda), and for one-parameter exponential
-    families with an additional log log term (Kaufmann, 2018).
-
-    Checked against two independent programs, which have the same budget. What is proved comes from
-    the abstracts of Honda (2019) and Kaufmann (2018). KL-UCB-H+ has a known horizon in place of t.
+    Proved: asymptotic optimality for Bernoulli rewards (Honda), and for one-parameter exponential
+    families with an additional log log term (Kaufmann, 2018). Checked against two independent
+    programs and the abstracts of both. KL-UCB-H+ has a known horizon in place of t.
 
     Examples
     --------
     >>> from ocucb import KLUCBPlus
-    >>> KLUCBPlus()
-    KLUCBPlus()
     >>> round(KLUCBPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.2686
     """

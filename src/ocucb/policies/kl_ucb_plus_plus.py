@@ -2,11 +2,7 @@
 
 from math import log
 
-from ._base import kl_policy
-
-
-def _concave_until(horizon: float, arms: float) -> float:
-    return horizon / arms
+from ._decorators import fair_share, kl_policy
 
 
 @kl_policy(
@@ -17,22 +13,18 @@ def _concave_until(horizon: float, arms: float) -> float:
     "stochastic bandits",
     unplayed_index="constant",
     concave=True,
-    concave_until=_concave_until,
+    concave_until=fair_share,
 )
 def KLUCBPlusPlus(pulls: float, t: float, horizon: float, arms: float) -> float:
     """KL-UCB with MOSS's budget and a little more.
 
     Proved: asymptotically optimal and minimax optimal up to a constant, for one-parameter
     exponential families whose means lie in a bounded interval, Gaussian and 0-1 rewards among them.
-
-    Checked against the paper's exploration function as quoted in SMPyBandits, twice: for this one
-    and for the anytime variant of KL-UCB-switch.
+    Checked against the paper's exploration function as SMPyBandits quotes it, twice.
 
     Examples
     --------
     >>> from ocucb import KLUCBPlusPlus
-    >>> KLUCBPlusPlus()
-    KLUCBPlusPlus()
     >>> round(KLUCBPlusPlus().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     2.0024
     """

@@ -3,12 +3,8 @@
 from math import floor, log, sqrt
 
 from .._compile import inlined
-from ._base import index_policy, kl_policy
+from ._decorators import fair_share, index_policy, kl_policy
 from ._divergence import kl_lower, kl_upper
-
-
-def _concave_until(horizon: float, arms: float) -> float:
-    return horizon / arms
 
 
 @inlined
@@ -56,24 +52,20 @@ def _on_unit_interval(
     reference="Garivier, Hadiji, Menard and Stoltz (2022), KL-UCB-switch",
     unplayed_index="constant",
     concave=True,
-    concave_until=_concave_until,
-    unit_form=_on_unit_interval,
+    concave_until=fair_share,
+    bounded_form=_on_unit_interval,
 )
 def KLUCBSwitch(pulls: float, t: float, horizon: float, arms: float) -> float:
     """KL-UCB for the first pulls of an arm, MOSS from then on.
 
     Proved for all rewards in [0, 1], with the divergence from the empirical distribution: minimax
-    optimal up to a constant, and asymptotically optimal. On rewards of 0 and 1 that divergence is
-    the one used here. For Gaussian rewards both indices are the same, namely MOSS.
-
-    Checked against two independent programs (SMPyBandits and one with t in place of n), which have
-    the same switch and budget.
+    optimal up to a constant, and asymptotically optimal. On Bernoulli rewards that divergence is
+    the one used here. For Gaussian rewards both indices are the same, namely MOSS. Checked against
+    two independent programs (SMPyBandits and one with t in place of n).
 
     Examples
     --------
     >>> from ocucb import KLUCBSwitch
-    >>> KLUCBSwitch()
-    KLUCBSwitch()
     >>> round(KLUCBSwitch().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.5538
     """

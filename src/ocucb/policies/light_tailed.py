@@ -1,13 +1,12 @@
 """A policy whose regret has a light tail: Simchi-Levi, Zheng and Zhu (2022).
 
-Checked against one source only, the paper's abstract with the order of its bonus as others quote
-it, sqrt(n log n) / T for two arms. The factor 1 / K under the root is the one that gives the
-abstract's sqrt(K n log n); the scale eta is a parameter, 1 unless given.
+Checked only against the paper's abstract, with the order of its bonus as others quote it,
+sqrt(n log n) / T for two arms: 1 / K under the root gives the abstract's sqrt(K n log n).
 """
 
 from math import log, sqrt
 
-from ._base import above, index_policy
+from ._decorators import above, index_policy
 
 
 @index_policy(

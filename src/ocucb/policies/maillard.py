@@ -5,12 +5,7 @@ from typing import Any
 
 from .._compile import compiled
 from ..random import proportional
-from ._base import choice_policy
-
-
-def memory_size(arms: int) -> int:
-    """Return how many numbers are remembered: the probabilities."""
-    return arms
+from ._decorators import choice_policy, one_per_arm
 
 
 @compiled
@@ -37,7 +32,7 @@ def gaussian_probabilities(
     "sigma^2))",
     reference="Maillard (2013), doctoral thesis; Bian and Jun (2022), Maillard sampling: Boltzmann "
     "exploration done optimally",
-    memory=memory_size,
+    memory=one_per_arm,
     probabilities=gaussian_probabilities,
 )
 def Maillard(
@@ -46,12 +41,9 @@ def Maillard(
     """Draw an arm with probabilities in closed form, which a log of decisions can keep.
 
     Proved by Bian and Jun for sigma-subgaussian rewards: asymptotic optimality for Gaussian ones,
-    and worst-case regret within a factor sqrt(log n) of the smallest possible.
-
-    It runs step by step: every round is a draw that may go to any arm.
-
-    Checked against the program of Qin, Jun and Zhang (2023), who compare with it; what is proved
-    comes from the abstracts of Bian and Jun (2022) and of Qin, Jun and Zhang.
+    and worst-case regret within a factor sqrt(log n) of the smallest possible. It runs step by
+    step: every round is a draw that may go to any arm. Checked against the program of Qin, Jun and
+    Zhang (2023), who compare with it, and the abstracts of both papers.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from math import log, sqrt
 
-from ._base import above, index_policy
+from ._decorators import above, index_policy
 
 
 def _concave_until(horizon: float, arms: float, constant: float) -> float:

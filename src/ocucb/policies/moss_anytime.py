@@ -1,13 +1,12 @@
 """MOSS without a horizon: Degenne and Perchet (2016).
 
-The formula was checked against two independent transcriptions of the paper's index for rewards in
-[0, 1], mean + sqrt((1 + alpha) / 2 * log(max(1, t / (K T))) / T). Such rewards have sigma = 1/2 at
-most, which gives the formula below in units of sigma.
+Checked against two independent transcriptions of the paper's index for rewards in [0, 1], where
+sigma is 1/2: mean + sqrt((1 + alpha) / 2 * log(max(1, t / (K T))) / T).
 """
 
 from math import log, sqrt
 
-from ._base import above, index_policy
+from ._decorators import above, index_policy
 
 
 @index_policy(
@@ -35,8 +34,6 @@ def MOSSAnytime(pulls: float, t: float, horizon: float, arms: float, alpha: floa
     Examples
     --------
     >>> from ocucb import MOSSAnytime
-    >>> MOSSAnytime()
-    MOSSAnytime(alpha=1.35)
     >>> round(MOSSAnytime().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.7227
     """

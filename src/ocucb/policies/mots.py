@@ -4,11 +4,8 @@ from math import log, sqrt
 from typing import Any
 
 from ..random import largest, normal
-from ._base import Range, above, at_least, choice_policy
-
-
-def _memory(arms: int) -> int:
-    return arms
+from ._decorators import above, at_least, choice_policy, one_per_arm
+from ._families import Range
 
 
 @choice_policy(
@@ -17,33 +14,20 @@ def _memory(arms: int) -> int:
     "T)))), a fresh sample for every arm in every round",
     reference="Jin, Xu, Shi, Xiao and Gu (2021), MOTS: minimax optimal Thompson sampling",
     valid={"rho": above(0), "alpha": above(0)},
-    proved={
-        "rho": Range("between 1/2 and 1", lambda value: 0.5 < value < 1.0),
-        "alpha": at_least(4),
-    },
-    memory=_memory,
+    proved={"rho": Range("between 1/2 and 1", lambda x: 0.5 < x < 1.0), "alpha": at_least(4)},
+    memory=one_per_arm,
 )
 def MOTS(
-    t: float,
-    horizon: float,
-    pulls: Any,
-    sums: Any,
-    sigma: float,
-    memory: Any,
-    stream: Any,
-    rho: float = 0.9,
-    alpha: float = 4.0,
-) -> int:
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
+    rho: float = 0.9, alpha: float = 4.0,
+) -> int:  # fmt: skip
     """Thompson sampling whose samples are clipped at MOSS's confidence bound.
 
     Proved for sigma-subgaussian rewards: worst-case regret of the smallest possible order; for
-    Gaussian rewards, asymptotic optimality up to the factor 1 / rho.
+    Gaussian rewards, asymptotic optimality up to the factor 1 / rho. It runs step by step: the
+    clocks of `skip_thompson` need normal samples, and clipped ones have an atom.
 
-    It runs step by step: the clocks of `skip_thompson` need normal samples, and clipped ones have
-    an atom.
-
-    The rule agrees with the paper's abstract; the ranges of rho and alpha come from one source, a
-    table of policies, and were not checked against the theorems.
+    Checked against the paper's abstract; ranges come from a table of policies, not its theorems.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from math import log, sqrt
 
-from ._base import above, at_least, index_policy
+from ._decorators import above, at_least, index_policy
 
 
 @index_policy(

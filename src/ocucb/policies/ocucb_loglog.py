@@ -6,7 +6,7 @@ in KL-UCB". KL-UCB adds c log log t to the logarithm; so does this. Checked agai
 
 from math import log, sqrt
 
-from ._base import at_least, between, index_policy
+from ._decorators import at_least, between, index_policy
 
 
 @index_policy(
@@ -36,8 +36,6 @@ def OCUCBLogLog(
     Examples
     --------
     >>> from ocucb import OCUCBLogLog
-    >>> OCUCBLogLog()
-    OCUCBLogLog(c=1, psi=2)
     >>> round(OCUCBLogLog().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.5038
     """

@@ -6,7 +6,7 @@ B from below, against the author's own page about it. The default eta is ours.
 
 from math import e, log, sqrt
 
-from ._base import above, index_policy
+from ._decorators import above, index_policy
 
 
 @index_policy(
@@ -37,8 +37,6 @@ def OCUCBn(
     Examples
     --------
     >>> from ocucb import OCUCBn
-    >>> OCUCBn()
-    OCUCBn(eta=1.1)
     >>> round(OCUCBn().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.493
     """

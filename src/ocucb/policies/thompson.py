@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from ._base import sampling_policy
+from ._decorators import sampling_policy
 
 
 @sampling_policy(

@@ -5,7 +5,7 @@ from typing import Any
 
 from .._compile import compiled
 from ..random import proportional
-from ._base import choice_policy
+from ._decorators import choice_policy
 
 
 def _memory(arms: int) -> int:
@@ -84,7 +84,7 @@ def _on_unit_interval(
     "adversarial bandits",
     memory=_memory,
     probabilities=_probabilities,
-    unit_form=_on_unit_interval,
+    bounded_form=_on_unit_interval,
 )
 def TsallisINF(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
@@ -95,13 +95,10 @@ def TsallisINF(
     possible order against an adversary, and log regret on random rewards. Nothing is proved for
     other rewards, whose losses are taken relative to the first ones. The first round of each arm,
     which is not drawn, is not used otherwise, and t counts from there. A late reward counts with
-    its arm's latest probability.
+    its arm's latest probability. It runs step by step: probabilities change in every round.
 
-    It runs step by step: probabilities change in every round.
-
-    Checked against two independent programs (in JAX and MATLAB), which have the same weights and
-    learning rate 2 / sqrt(t). The authors also propose a loss estimate of less variance, with
-    4 / sqrt(t); it is not used here.
+    Checked against two independent programs (in JAX and MATLAB). The authors also propose a loss
+    estimate of less variance, with 4 / sqrt(t) as the learning rate; it is not used here.
 
     Examples
     --------

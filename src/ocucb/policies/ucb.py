@@ -2,7 +2,7 @@
 
 from math import log, sqrt
 
-from ._base import above, index_policy
+from ._decorators import above, index_policy
 
 
 @index_policy(
@@ -24,8 +24,6 @@ def UCB(pulls: float, t: float, horizon: float, arms: float, constant: float = 2
     Examples
     --------
     >>> from ocucb import UCB
-    >>> UCB()
-    UCB(constant=2)
     >>> round(UCB().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.5174
     """

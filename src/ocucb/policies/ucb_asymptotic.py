@@ -1,11 +1,8 @@
-"""UCB with f(t) = 1 + t log(t)^2: Lattimore and Szepesvari (2020), algorithm 6.
-
-The formula was checked against the book's chapter 8 and an independent summary of it.
-"""
+"""UCB with f(t) = 1 + t log(t)^2: Lattimore and Szepesvari (2020), chapter 8, checked there."""
 
 from math import log, sqrt
 
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(
@@ -25,8 +22,6 @@ def UCBAsymptotic(pulls: float, t: float, horizon: float, arms: float) -> float:
     Examples
     --------
     >>> from ocucb import UCBAsymptotic
-    >>> UCBAsymptotic()
-    UCBAsymptotic()
     >>> round(UCBAsymptotic().bonus(pulls=4, t=100, horizon=1000, arms=2), 4)
     1.957
     """

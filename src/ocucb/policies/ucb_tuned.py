@@ -6,7 +6,7 @@ variance is at most 1/4 and sigma = 1/2; in units of sigma that bound is sigma^2
 
 from math import log, sqrt
 
-from ._base import index_policy
+from ._decorators import index_policy
 
 
 @index_policy(
@@ -19,13 +19,7 @@ from ._base import index_policy
     unplayed_index="nondecreasing",
 )
 def UCBTuned(
-    mean: float,
-    variance: float,
-    pulls: float,
-    t: float,
-    horizon: float,
-    arms: float,
-    sigma: float,
+    mean: float, variance: float, pulls: float, t: float, horizon: float, arms: float, sigma: float
 ) -> float:
     """UCB with the empirical variance of each arm, tuned by experiment; nothing is proved.
 

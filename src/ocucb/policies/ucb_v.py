@@ -6,7 +6,7 @@ zeta is 1 in two. Here 3 b and zeta = 1.2, the values for which the authors prov
 
 from math import log, sqrt
 
-from ._base import above, at_least, index_policy
+from ._decorators import above, at_least, index_policy
 
 
 @index_policy(
@@ -21,16 +21,9 @@ from ._base import above, at_least, index_policy
     unplayed_index="nondecreasing",
 )
 def UCBV(
-    mean: float,
-    variance: float,
-    pulls: float,
-    t: float,
-    horizon: float,
-    arms: float,
-    sigma: float,
-    zeta: float = 1.2,
-    c: float = 1.0,
-) -> float:
+    mean: float, variance: float, pulls: float, t: float, horizon: float, arms: float, sigma: float,
+    zeta: float = 1.2, c: float = 1.0,
+) -> float:  # fmt: skip
     """UCB with the empirical variance of each arm, for rewards within an interval.
 
     The interval has length 2 sigma, as for clicks. Regret is at most 10 * log(n) times the sum over

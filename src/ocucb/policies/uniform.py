@@ -4,7 +4,7 @@ from typing import Any
 
 from .._compile import compiled
 from ..random import below
-from ._base import choice_policy
+from ._decorators import choice_policy
 
 
 @compiled

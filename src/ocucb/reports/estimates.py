@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from .._text import with_error
+
 
 @dataclass(frozen=True)
 class Uncertain:
@@ -46,8 +48,12 @@ class Uncertain:
             return "unknown"
         if half_width == 0.0:
             return f"{self.value:g}"
-        digits = min(6, max(0, -math.floor(math.log10(half_width * 1.0001))))
-        return f"{self.value:,.{digits}f} ± {half_width:,.{digits}f}"
+        return " ".join(with_error(self.value, half_width, digits=1, group=","))
+
+
+def value_of(estimate: Uncertain) -> float:
+    """Return the value, as a key to compare estimates by."""
+    return estimate.value
 
 
 def geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:
@@ -58,9 +64,9 @@ def geometric_mean(estimates: Sequence[Uncertain]) -> Uncertain:
     >>> geometric_mean([Uncertain(1.0, 0.0), Uncertain(4.0, 0.4)])
     Uncertain(value=2.0, error=0.1, where='')
     """
-    logs = [one.log() for one in estimates]
-    mean = math.exp(sum(one.value for one in logs) / len(logs))
-    return Uncertain(mean, mean * (math.hypot(*(one.error for one in logs)) / len(logs)))
+    logs = [estimate.log() for estimate in estimates]
+    mean = math.exp(sum(log.value for log in logs) / len(logs))
+    return Uncertain(mean, mean * (math.hypot(*(log.error for log in logs)) / len(logs)))
 
 
 def margin(count: int) -> float:

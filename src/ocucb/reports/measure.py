@@ -15,6 +15,7 @@ import numpy as np
 
 from .._text import duration
 from .._waiting import Interrupts, interruptible
+from ..results import PolicyResult
 from ..scheduler import Job, Watch, run_jobs
 from ..specification import Block, Specification
 from ..store import Store
@@ -104,10 +105,10 @@ def estimate(tasks: Sequence[AnyTask], context: RunContext) -> tuple[list[float]
     for numbers in groups.values():
         known = [i for i in numbers if i in cost]
         between = np.interp(numbers, known, [cost[i] for i in known])
-        for i, one in zip(numbers, between, strict=True):
-            a_run[i] = float(one)
+        for i, seconds in zip(numbers, between, strict=True):
+            a_run[i] = float(seconds)
     missing = [max(0, task.runs - context.store.runs(task.specification())) for task in tasks]
-    return a_run, sum(one * runs for one, runs in zip(a_run, missing, strict=True))
+    return a_run, sum(seconds * runs for seconds, runs in zip(a_run, missing, strict=True))
 
 
 def measure(
@@ -119,16 +120,8 @@ def measure(
 ) -> list[Found]:
     """Run tasks, with as many runs as they ask for, and return what is found, in order.
 
-    Parameters
-    ----------
-    tasks : list of Task
-    context : RunContext
-    read : callable
-        ``read(task, job)`` returns what is kept of a finished job.
-    say : callable
-        Told what each round takes.
-    what : str
-        What tasks are called there.
+    ``read(task, job)`` returns what is kept of a finished job. `say` is told how long each round
+    takes; `what` is what tasks are called there.
     """
     found: dict[int, Found] = {}
     due = dict(enumerate(tasks))
@@ -165,6 +158,12 @@ def _played(
         task = tasks[reached["task"]]
         reached["task"] += 1
         yield read(task, job)
+
+
+def kept_facts(result: PolicyResult) -> dict[str, Any]:
+    """Return what a point or cell keeps of a result as it is."""
+    names = ("policy", "engine", "sampling", "horizon", "runs", "effective_runs", "seconds")
+    return {name: getattr(result, name) for name in names}
 
 
 def whole_blocks(specification: Specification, first: int, wanted: float) -> int:

@@ -26,8 +26,8 @@ class Section(NamedTuple):
 def document(title: str, intro: str, sections: Iterable[Section], style: str = "") -> str:
     """Return a page; `intro` is HTML, `style` is added to what all pages have."""
     body = "".join(
-        f'<section id="{one.anchor}">\n<h2>{escape(one.title)}</h2>\n{one.body}\n</section>\n'
-        for one in sections
+        f'<section id="{anchor}">\n<h2>{escape(heading)}</h2>\n{html}\n</section>\n'
+        for anchor, heading, html in sections
     )
     return f"""<!doctype html>
 <html lang="en">

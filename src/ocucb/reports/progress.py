@@ -16,10 +16,7 @@ from ..specification import Block
 class Display:
     """A progress bar on standard error, which measures estimated time rather than points.
 
-    Parameters
-    ----------
-    wanted : bool or None
-        None shows it if standard error is a terminal.
+    If `wanted` is None, it is shown if standard error is a terminal.
     """
 
     def __init__(self, wanted: bool | None = None) -> None:

@@ -1,34 +1,28 @@
-"""Replay: the log, applied in order to a fresh machine, gives every decision and the state."""
+"""Replay: a fresh machine that applies the log in order must make every decision again."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from . import storage as tables
+from . import tables
+from .errors import Refused
 from .machine import Machine
-from .models import Change, Refused
-from .service import load, rules_of
+from .models import Change
 from .storage import Storage
+from .stored import load, rules_of
+from .tables import LOG
 
 _CHUNK = 5000  # entries of the log in memory at a time
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What the replay of one bandit found.
-
-    Attributes
-    ----------
-    name : str
-    decisions, rewards : int
-        Replayed entries.
-    problem : str or None
-        The first difference, in one sentence.
-    """
+    """What the replay of one bandit found: entries, and the first difference in one sentence."""
 
     name: str
     decisions: int
@@ -57,9 +51,8 @@ def check(storage: Storage, name: str | None = None) -> Iterator[Checked]:
 
 def _replayed(connection: sa.Connection, row: Any) -> Checked:
     machine = Machine(rules_of(row), row["seed"])
-    counts = {"decision": 0, "reward": 0}
-    decided: list[int] = [0] * len(machine.names)
-    expired: list[int] = [0] * len(machine.names)
+    counts = Counter[str]()
+    decided, expired = [0] * len(machine.names), [0] * len(machine.names)
     open_arms: dict[int, int] = {}  # the arm of each open decision
     corrected = None
     due = 1
@@ -75,9 +68,9 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
         if entry["at"] < at and kind != "clock":
             return problem(f"entry {seq} is earlier than the one before it.")
         due, at = due + 1, entry["at"]
-        counts[kind] = counts.get(kind, 0) + 1
+        counts[kind] += 1
         if kind == "decision":
-            arm, propensity = machine.decide(seq)
+            arm, propensity = machine.choose(seq)
             if (arm, propensity) != (entry["arm"], entry["propensity"]):
                 return problem(
                     f"decision {seq} was arm {entry['arm']} with propensity "
@@ -122,16 +115,9 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
 
 
 def _entries(connection: sa.Connection, bandit: int) -> Iterator[Any]:
-    table, last = tables.log, 0
-    while True:
-        query = (
-            sa.select(table)
-            .where(table.c.bandit == bandit, table.c.seq > last)
-            .order_by(table.c.seq)
-            .limit(_CHUNK)
-        )
-        entries = connection.execute(query).mappings().all()
+    entries, last = None, 0
+    while entries is None or len(entries) == _CHUNK:
+        values = {"bandit": bandit, "after": last, "limit": _CHUNK}
+        entries = connection.execute(LOG, values).mappings().all()
         yield from entries
-        if len(entries) < _CHUNK:
-            return
-        last = entries[-1]["seq"]
+        last = entries[-1]["seq"] if entries else 0

@@ -1,8 +1,8 @@
 """A client with the methods of `Bandit`: `ask` returns a decision, `tell` reports its reward.
 
-Every request has a time-out and is retried if it fails on the way. Retries are safe: asks carry a
-key under which the server finds its first answer, a reward counts once per decision, and changes
-state the result, so that applying them twice is harmless.
+Every request has a time-out and is retried if it fails in transit. Retries are safe: an ask carries
+a key under which the server finds its first answer, a reward counts once per decision, and a change
+states the result, so that applying it twice is harmless.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, overload
 from urllib.parse import quote
 
 import httpx
 
-_AGAIN = (429, 502, 503, 504)  # statuses that pass
-_SLOW = 120.0  # seconds: the first bandit with a policy may have to be compiled
+_AGAIN = (429, 502, 503, 504)  # worth another attempt
+_SLOW = 120.0  # seconds for a new bandit: its policy may have to be compiled
 
 
 @dataclass(frozen=True)
@@ -58,22 +57,13 @@ class ServiceError(RuntimeError):
     message : str
         One sentence.
     status : int or None, optional
-        The HTTP status.
-
-    Attributes
-    ----------
-    status : int or None
-        The HTTP status; None if there was no answer.
+        The HTTP status; None if there was no answer. It becomes an attribute.
 
     Examples
     --------
-    >>> from ocucb.serve.client import Client, ServiceError
-    >>> with Client("http://127.0.0.1:9", "colours", "a token", patience=0.0) as bandit:
-    ...     try:
-    ...         bandit.ask()
-    ...     except ServiceError as error:
-    ...         print(error.status)
-    None
+    >>> from ocucb.serve.client import ServiceError
+    >>> ServiceError("there is no bandit 'colours'.", 404).status
+    404
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -99,7 +89,8 @@ class Client:
 
     Notes
     -----
-    A client is thread-safe. Use it in a ``with`` statement, or `close` it.
+    A client is thread-safe. Use it in a ``with`` statement, or `close` it. In the examples of its
+    methods, ``bandit`` is the one that is created here.
 
     Examples
     --------
@@ -127,8 +118,7 @@ class Client:
         Examples
         --------
         >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "close", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit = Client(url, "colours", token)
         >>> bandit.close()
         """
         self._http.close()
@@ -136,12 +126,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # The verbs of `Bandit`
@@ -162,12 +147,10 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "create", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
+        >>> bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
         """
         body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
-        self._call("PUT", "", body, slow=True)
+        self._call("PUT", "", body)
 
     @overload
     def ask(self, count: None = None, *, unit: str | None = None) -> Decision: ...
@@ -194,18 +177,16 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "ask", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
-        >>> bandit.ask().arm
-        'red'
+        >>> bandit.ask().arm in ("red", "green")
+        True
         >>> len(bandit.ask(2))
         2
         """
         body: dict[str, Any] = {"count": 1 if count is None else count}
         if unit is not None:
             body["unit"] = unit
-        answer = self._call("POST", "/decisions", body, {"Idempotency-Key": uuid.uuid4().hex})
+        key = {"Idempotency-Key": uuid.uuid4().hex}
+        answer = self._call("POST", "/decisions", body, **key)
         decisions = [Decision(**one) for one in answer["decisions"]]
         return decisions[0] if count is None else decisions
 
@@ -231,9 +212,6 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "tell", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
         >>> decision = bandit.ask()
         >>> bandit.tell(decision, 1.0), bandit.tell(decision, 1.0)
         ('accepted', 'duplicate')
@@ -263,12 +241,9 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "add", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
         >>> bandit.add("blue")
-        >>> len(bandit.summary()["arms"])
-        3
+        >>> [arm["arm"] for arm in bandit.summary()["arms"]]
+        ['red', 'green', 'blue']
         """
         self._call("PATCH", "", {"add": [arms] if isinstance(arms, str) else list(arms)})
 
@@ -282,12 +257,9 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "retire", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
         >>> bandit.retire("green")
-        >>> bandit.ask().arm
-        'red'
+        >>> bandit.ask().arm != "green"
+        True
         """
         self._call("PATCH", "", {"retire": [arms] if isinstance(arms, str) else list(arms)})
 
@@ -301,12 +273,9 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "extend", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
-        >>> bandit.extend(2000)
+        >>> bandit.extend(20_000)
         >>> bandit.summary()["horizon"]
-        2000
+        20000
         """
         self._call("PATCH", "", {"horizon": horizon})
 
@@ -315,12 +284,10 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "pause", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
         >>> bandit.pause()
         >>> bandit.summary()["paused"]
         True
+        >>> bandit.resume()
         """
         self._call("PATCH", "", {"paused": True})
 
@@ -329,10 +296,6 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "resume", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
-        >>> bandit.pause()
         >>> bandit.resume()
         >>> bandit.summary()["paused"]
         False
@@ -349,25 +312,15 @@ class Client:
 
         Examples
         --------
-        >>> from ocucb.serve.client import Client
-        >>> bandit = Client(url, "summary", token)
-        >>> bandit.create(["red", "green"], "ucb", horizon=1000, bounds=[0, 1])
-        >>> [arm["arm"] for arm in bandit.summary()["arms"]]
-        ['red', 'green']
+        >>> bandit.summary()["arms"][0]["arm"]
+        'red'
         """
         answer: dict[str, Any] = self._call("GET", "")
         return answer
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        headers: dict[str, str] | None = None,
-        *,
-        slow: bool = False,
-    ) -> Any:
+    def _call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Send a request until it is answered, and raise what the server refuses."""
+        slow = method == "PUT"
         timeout = max(self._timeout, _SLOW) if slow else self._timeout
         deadline = time.monotonic() + max(self._patience, timeout if slow else 0.0)
         pause = 0.05

@@ -10,9 +10,8 @@ import signal
 import socket
 import sys
 import time
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
+from datetime import datetime, timezone
 from types import FrameType
 from typing import Any
 
@@ -21,7 +20,7 @@ import uvicorn
 from .._text import table
 from .app import create_app
 from .check import Checked, check
-from .gate import log
+from .middleware import log
 from .protocol import LimitedHttp
 from .storage import Storage, is_missing
 from .tokens import add_token, check_token, list_tokens, revoke_token
@@ -33,17 +32,16 @@ class JsonLines(logging.Formatter):
     """A log in which every line is a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
+        when = datetime.fromtimestamp(record.created, timezone.utc).isoformat("T", "milliseconds")
         line: dict[str, Any] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-            + f".{int(record.msecs):03d}Z",
+            "time": when.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+            line["exception"] = self.formatException(record.exc_info) + "\n"
         return json.dumps(line, default=str)
 
 
@@ -75,7 +73,7 @@ def serve(store: str, host: str, port: int, log_level: str) -> None:
     if is_missing(store) and not is_loopback(host):
         raise _without_token(host, store)
     # a store is made last: a command that is refused leaves nothing behind
-    with _listening(host, port) as listener, _opened(store, create=True) as storage:
+    with _listening(host, port) as listener, closing(Storage(store)) as storage:
         _serve(storage, listener, host, log_level)
 
 
@@ -100,7 +98,7 @@ def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str)
     valid = [token for token in list_tokens(storage) if token.revoked_at is None]
     if not valid and not is_loopback(host):
         raise _without_token(host, storage.place)
-    # asyncio does so for sockets that it opens; without it, answers may wait 40 ms
+    # asyncio does this for sockets that it opens; without it, answers may be delayed by 40 ms
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     _log_to_stderr(log_level)
     address = f"[{host}]" if ":" in host else host
@@ -124,19 +122,19 @@ def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str)
     server = _Server(config)
     signals = signal.SIGTERM, signal.SIGINT
     for number in signals:
-        signal.signal(number, server.handle_exit)  # uvicorn does so, too, but later
+        signal.signal(number, server.handle_exit)  # uvicorn does this too, but later
     server.run(sockets=[listener])
     for number in signals:  # the rest takes no time, and Python forgets its handlers before the end
         signal.signal(number, signal.SIG_IGN)
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with other manners when it is told to stop."""
+    """uvicorn's server, except for how it stops."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Finish what is open; at a second Ctrl-C, end at once: what is acknowledged is stored.
+        """Finish open requests; exit at once on a second Ctrl-C: what is acknowledged is stored.
 
-        uvicorn would raise the signal once more at the end, and cancel requests with tracebacks.
+        uvicorn would raise the signal again at the end, and cancel requests with tracebacks.
         """
         if self.should_exit and sig == signal.SIGINT:
             log.warning("interrupted twice")
@@ -144,18 +142,9 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-@contextmanager
-def _opened(store: str, *, create: bool = False) -> Iterator[Storage]:
-    storage = Storage(store, create=create)
-    try:
-        yield storage
-    finally:
-        storage.close()
-
-
 def check_store(store: str, name: str | None) -> list[Checked]:
     """Replay the log of one bandit, or of all."""
-    with _opened(store) as storage:
+    with closing(Storage(store, create=False)) as storage:
         found = list(check(storage, name))
         if not found:  # it may be the wrong store, or all that is left of one
             raise ValueError(f"there are no bandits in {storage.place}, so nothing was checked.")
@@ -163,16 +152,14 @@ def check_store(store: str, name: str | None) -> list[Checked]:
 
 
 def make_token(store: str, scope: str, label: str) -> str:
-    """Make a token and return it."""
     check_token(scope, label)  # before a store is made
-    with _opened(store, create=True) as storage:
+    with closing(Storage(store)) as storage:
         return add_token(storage, scope, label)
 
 
 def token_table(store: str) -> str:
-    """Return the tokens as a table."""
     rows: list[tuple[str, ...]] = [("number", "scope", "label", "made", "revoked")]
-    with _opened(store) as storage:
+    with closing(Storage(store, create=False)) as storage:
         for token in list_tokens(storage):
             dates = [
                 time.strftime("%Y-%m-%d %H:%M", time.gmtime(when / 1e6)) if when else ""
@@ -183,6 +170,5 @@ def token_table(store: str) -> str:
 
 
 def revoke(store: str, number: int) -> None:
-    """Revoke a token."""
-    with _opened(store) as storage:
+    with closing(Storage(store, create=False)) as storage:
         revoke_token(storage, number)

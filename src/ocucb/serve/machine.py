@@ -22,7 +22,10 @@ import numpy as np
 
 from .._types import Floats
 from ..live import Bandit
-from .models import MOST_ARMS, Change, Refused, Rules
+from .errors import Conflict, Invalid
+from .models import MOST_ARMS, Change, Rules
+
+_COLUMNS = ("pulls", "open", "sums", "squares", "active")  # of `ArmState`, as `Bandit` names them
 
 
 class ArmState(NamedTuple):
@@ -48,14 +51,7 @@ class MachineState(NamedTuple):
 
 
 class Machine:
-    """A bandit with everything that decides what is played.
-
-    Parameters
-    ----------
-    rules : Rules
-    seed : int
-        ``rules.seed``, or the fresh one in its place.
-    """
+    """A bandit with everything that decides what is played; `seed` replaces a null `rules.seed`."""
 
     def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
         self.rules, self.seed = rules, seed
@@ -66,8 +62,6 @@ class Machine:
             if rules.control is not None:
                 bandit.retire(rules.control)
         self.bandit = bandit
-        self.names: list[str] = []
-        self.active: list[int] = []
         self._note_arms()
         if rules.default_reward is not None:
             self.check_reward(rules.default_reward, "default_reward")
@@ -75,43 +69,34 @@ class Machine:
 
     def _note_arms(self) -> None:
         parts = self.bandit.to_parts()
-        self.names = parts["arms"]
-        self.active = np.flatnonzero(parts["active"]).tolist()
+        self.names: list[str] = parts["arms"]
+        self.active: list[int] = np.flatnonzero(parts["active"]).tolist()
 
     def _check_floor(self, arms: int) -> None:
         taken = self.share + arms * self.rules.floor
         if taken > 1.0 + 1e-12:
-            raise Refused(
-                422,
+            raise Invalid(
                 f"floor {self.rules.floor:g} for {arms} arms and control_share {self.share:g} add "
-                f"up to {taken:g}, which is more than 1; lower one of them.",
+                f"up to {taken:g}, which is more than 1; lower one of them."
             )
 
     # Events
 
-    def decide(self, number: int) -> tuple[int, float | None]:
+    def choose(self, number: int) -> tuple[int, float | None]:
         """Make decision `number`; return the arm's position and its propensity."""
         floor, share, m = self.rules.floor, self.share, len(self.active)
-        policy_share = max(0.0, 1.0 - share - m * floor)
-        chances = self.bandit.probabilities() if policy_share > 0.0 else None
-        arm = -1
-        if share or floor:
-            u = _uniform(self.seed, number)
-            if u < share:
-                assert self.rules.control is not None
-                self.bandit.play(self.rules.control)
-                return self.names.index(self.rules.control), share
-            slot = int(min((u - share) / floor, m)) if floor else m  # it may be infinite
-            if slot < m or policy_share == 0.0:
-                arm = self.active[min(slot, m - 1)]
-                self.bandit.play(self.names[arm])
-        if arm < 0:
-            arm = self.names.index(str(self.bandit.ask()))
-        if policy_share == 0.0:
-            return arm, floor
-        if chances is None:
-            return arm, None
-        return arm, floor + policy_share * chances[self.names[arm]]
+        u = _uniform(self.seed, number) if share or floor else 1.0
+        if u < share:
+            assert self.rules.control is not None
+            self.bandit.play(self.rules.control)
+            return self.names.index(self.rules.control), share
+        slot = int(min((u - share) / floor, m)) if floor else m  # the quotient may be infinite
+        arm = self.active[min(slot, m - 1)] if slot < m or self._policy_share() == 0.0 else -1
+        if self._policy_share() == 0.0:  # what the policy would have chosen does not matter
+            self.bandit.play(self.names[arm])
+            return arm, self._propensity(0.0)
+        arm, chance = self.bandit._decide(arm)
+        return arm, None if chance is None else self._propensity(chance)
 
     def reward(self, arm: int, reward: float) -> None:
         """Close an open decision for an arm with a reward."""
@@ -126,26 +111,23 @@ class Machine:
 
         What is so already is no mistake, so a repeat is harmless.
         """
-        known = set(self.names)
+        known, control = set(self.names), self.rules.control
         active = {self.names[i] for i in self.active}
-        control = self.rules.control
         added = [name for name in dict.fromkeys(change.add) if name not in active]
         retired = [name for name in dict.fromkeys(change.retire) if name in active]
         for name in change.retire:
             if name not in known:
-                raise Refused(422, f"retire: unknown arm {name!r}.")
+                raise Invalid(f"retire: unknown arm {name!r}.")
             if name in change.add:
-                raise Refused(422, f"arm {name!r} cannot be both added and retired.")
+                raise Invalid(f"arm {name!r} cannot be both added and retired.")
         if control is not None and control in (*change.add, *change.retire):
-            raise Refused(
-                409, f"arm {control!r} is the control, which has a fixed share and stays."
-            )
+            raise Conflict(f"arm {control!r} is the control, which has a fixed share and stays.")
         left = len(active) + len(added) - len(retired)
         if left < 1:
-            raise Refused(409, "the last active arm cannot be retired: add another one first.")
+            raise Conflict("the last active arm cannot be retired: add another one first.")
         total = len(known | set(added))
         if total > MOST_ARMS:
-            raise Refused(422, f"add: there may be at most {MOST_ARMS} arms, got {total}.")
+            raise Invalid(f"add: there may be at most {MOST_ARMS} arms, got {total}.")
         if added:
             self._check_floor(left)
         horizon = change.horizon if change.horizon != self.bandit.horizon else None
@@ -154,7 +136,7 @@ class Machine:
             try:
                 self.bandit.extend(horizon)
             except ValueError as error:
-                raise Refused(409, str(error)) from None
+                raise Conflict(str(error)) from None
         if added:
             self.bandit.add(added)
         if retired:
@@ -169,23 +151,19 @@ class Machine:
         """Refuse a reward that the bandit would not take."""
         bounds = self.bandit.bounds
         if bounds is not None and not bounds[0] <= reward <= bounds[1]:
-            raise Refused(
-                422,
+            raise Invalid(
                 f"{where} must lie between the bounds {bounds[0]:g} and {bounds[1]:g}, "
-                f"got {reward!r}.",
+                f"got {reward!r}."
             )
         if self.bandit.policy.family.binary and reward not in (0.0, 1.0):
-            raise Refused(
-                422, f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}."
-            )
+            raise Invalid(f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}.")
 
     # State
 
     def state(self) -> MachineState:
         """Return everything that must be stored."""
         parts = self.bandit.to_parts()
-        columns = (parts["pulls"], parts["open"], parts["sums"], parts["squares"], parts["active"])
-        lists = (column.tolist() for column in columns)
+        lists = (parts[column].tolist() for column in _COLUMNS)
         return MachineState(
             horizon=parts["horizon"],
             paused=self.paused,
@@ -197,17 +175,13 @@ class Machine:
 
     @classmethod
     def restored(cls, rules: Rules, seed: int, state: MachineState) -> Machine:
-        """Return the machine that had this state."""
-        names, pulls, pending, sums, squares, active = zip(*state.arms, strict=True)
+        columns: dict[str, Any] = dict(
+            zip(("arms", *_COLUMNS), zip(*state.arms, strict=True), strict=True)
+        )
         bandit = Bandit.from_parts(
-            names,
-            rules.policy,
-            state.horizon,
-            pulls=pulls,
-            open=pending,
-            sums=sums,
-            squares=squares,
-            active=active,
+            **columns,
+            policy=rules.policy,
+            horizon=state.horizon,
             rounds=state.rounds,
             stream=[int(word, 16) for word in state.stream.split()],
             memory=state.memory,
@@ -220,16 +194,23 @@ class Machine:
 
     def chances(self) -> Floats | None:
         """Return the propensities of all arms in the next decision, or None if not known."""
-        floor, m = self.rules.floor, len(self.active)
-        policy_share = max(0.0, 1.0 - self.share - m * floor)
-        policy = self.bandit.probabilities() if policy_share > 0.0 else {}
+        policy = self.bandit.probabilities() if self._policy_share() > 0.0 else {}
         if policy is None:
             return None
-        chances = policy_share * np.array([policy.get(name, 0.0) for name in self.names])
-        chances[self.active] += floor
+        chances = np.zeros(len(self.names))
+        for i in self.active:
+            chances[i] = self._propensity(policy.get(self.names[i], 0.0))
         if self.rules.control is not None:
             chances[self.names.index(self.rules.control)] = self.share
         return chances
+
+    def _policy_share(self) -> float:
+        """Return the share of traffic that floor and control leave to the policy."""
+        return max(0.0, 1.0 - self.share - len(self.active) * self.rules.floor)
+
+    def _propensity(self, chance: float) -> float:
+        """Return the propensity of an active arm that the policy chooses with this probability."""
+        return self.rules.floor + self._policy_share() * chance
 
 
 def _scale(rules: Rules) -> dict[str, Any]:

@@ -1,36 +1,21 @@
-"""What people send: checked by pydantic, and turned into one sentence where it is wrong."""
+"""What programs send and get: models that pydantic checks, and one sentence for a mistake."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from .._text import LARGEST_COUNT
+from .errors import Invalid
 
 MOST_ARMS = 1000
 MOST_ITEMS = 1000  # decisions or rewards in one request
 LONGEST_NAME = 200
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-class Refused(Exception):
-    """A request that cannot be carried out, and changed nothing.
-
-    Parameters
-    ----------
-    status : int
-        Its HTTP status.
-    sentence : str
-        What is wrong, with field, value and remedy.
-    """
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
 
 
 def _printable(text: str) -> str:
@@ -52,52 +37,36 @@ class _Strict(BaseModel):
 class Rules(_Strict):
     """What a bandit is: the body of ``PUT /v1/bandits/{name}``."""
 
-    arms: Annotated[
-        list[Text],
-        Field(min_length=1, max_length=MOST_ARMS, description="Distinct names."),
-    ]
-    policy: Annotated[
-        str,
-        Field(max_length=LONGEST_NAME, description="The policy, such as `moss:constant=4`."),
-        AfterValidator(_printable),
-    ] = "ocucb"
-    horizon: Annotated[Count, Field(description="Number of decisions planned.")]
-    bounds: Annotated[
-        Annotated[list[Finite], Field(min_length=2, max_length=2)] | None,
-        Field(description="The lowest and the highest reward; either this or sigma."),
-    ] = None
-    sigma: Annotated[
-        Finite | None, Field(description="Rewards are sigma-subgaussian; either this or bounds.")
-    ] = None
-    minimize: Annotated[bool, Field(description="Whether rewards are losses.")] = False
-    seed: Annotated[
-        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
-        Field(description="Seed of all random choices; a fresh one if null."),
-    ] = None
-    floor: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            allow_inf_nan=False,
-            description="Smallest share of traffic for every arm other than the control.",
-        ),
-    ] = 0.0
-    control: Annotated[Text | None, Field(description="An arm with a fixed share of traffic.")] = (
-        None
+    arms: list[Text] = Field(min_length=1, max_length=MOST_ARMS, description="Distinct names.")
+    policy: Annotated[str, AfterValidator(_printable)] = Field(
+        default="ocucb",
+        max_length=LONGEST_NAME,
+        description="The policy, such as `moss:constant=4`.",
     )
-    control_share: Annotated[
-        Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None,
-        Field(description="The share of the control; give both or neither."),
-    ] = None
-    expiry: Annotated[
-        Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
-        Field(description="Seconds after which a decision without a reward is closed."),
-    ] = None
-    default_reward: Annotated[
-        Finite | None,
-        Field(description="Reward of a decision that expires; if null, it is cancelled."),
-    ] = None
+    horizon: Count = Field(description="Number of decisions planned.")
+    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="The lowest and the highest reward; either this or sigma."
+    )
+    sigma: Finite | None = Field(
+        default=None, description="Rewards are sigma-subgaussian; either this or bounds."
+    )
+    minimize: bool = Field(default=False, description="Whether rewards are losses.")
+    seed: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = Field(
+        default=None, description="Seed of all random choices; a fresh one if null."
+    )
+    floor: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = Field(
+        default=0.0, description="Smallest share of traffic for every arm other than the control."
+    )
+    control: Text | None = Field(default=None, description="An arm with a fixed share of traffic.")
+    control_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = Field(
+        default=None, description="The share of the control; give both or neither."
+    )
+    expiry: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
+        default=None, description="Seconds after which a decision without a reward is closed."
+    )
+    default_reward: Finite | None = Field(
+        default=None, description="Reward of a decision that expires; if null, it is cancelled."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rules:
@@ -118,13 +87,12 @@ class Rules(_Strict):
 class DecisionsRequest(_Strict):
     """The body of ``POST /v1/bandits/{name}/decisions``."""
 
-    count: Annotated[
-        int, Field(ge=1, le=MOST_ITEMS, description="Number of decisions; 1 if there is a unit.")
-    ] = 1
-    unit: Annotated[
-        Text | None,
-        Field(description="Whom it is for; a unit gets the same decision while it is open."),
-    ] = None
+    count: int = Field(
+        default=1, ge=1, le=MOST_ITEMS, description="Number of decisions; 1 if there is a unit."
+    )
+    unit: Text | None = Field(
+        default=None, description="Whom it is for; a unit gets the same decision while it is open."
+    )
 
     @model_validator(mode="after")
     def _one_a_unit(self) -> DecisionsRequest:
@@ -136,8 +104,8 @@ class DecisionsRequest(_Strict):
 class RewardItem(_Strict):
     """The reward of a decision."""
 
-    decision: Annotated[str, Field(max_length=64, description="Id of the decision.")]
-    reward: Annotated[Finite, Field(description="The reward.")]
+    decision: str = Field(max_length=64, description="Id of the decision.")
+    reward: Finite = Field(description="The reward.")
 
 
 RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST_ITEMS)]
@@ -146,14 +114,14 @@ RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST
 class Change(_Strict):
     """The body of ``PATCH /v1/bandits/{name}``."""
 
-    add: Annotated[
-        list[Text], Field(max_length=MOST_ARMS, description="Arms to add, or to bring back.")
-    ] = []
-    retire: Annotated[
-        list[Text], Field(max_length=MOST_ARMS, description="Arms to play no longer.")
-    ] = []
-    horizon: Annotated[Count | None, Field(description="A longer horizon.")] = None
-    paused: Annotated[bool | None, Field(description="Whether to stop making decisions.")] = None
+    add: list[Text] = Field(
+        default=[], max_length=MOST_ARMS, description="Arms to add, or to bring back."
+    )
+    retire: list[Text] = Field(
+        default=[], max_length=MOST_ARMS, description="Arms to play no longer."
+    )
+    horizon: Count | None = Field(default=None, description="A longer horizon.")
+    paused: bool | None = Field(default=None, description="Whether to stop making decisions.")
 
 
 # What is answered
@@ -162,14 +130,12 @@ class Change(_Strict):
 class Decision(BaseModel):
     """A decision."""
 
-    id: Annotated[str, Field(description="The id to send with its reward.")]
-    arm: Annotated[str, Field(description="The arm to play.")]
-    propensity: Annotated[
-        float | None, Field(description="Probability of this choice; null if unknown.")
-    ]
-    expires_at: Annotated[
-        float | None, Field(description="When it expires, in seconds since 1970; null if never.")
-    ]
+    id: str = Field(description="The id to send with its reward.")
+    arm: str = Field(description="The arm to play.")
+    propensity: float | None = Field(description="Probability of this choice; null if unknown.")
+    expires_at: float | None = Field(
+        description="When it expires, in seconds since 1970; null if never."
+    )
 
 
 class Decisions(BaseModel):
@@ -181,11 +147,10 @@ class Decisions(BaseModel):
 class RewardAnswer(BaseModel):
     """What became of a reward."""
 
-    decision: Annotated[str, Field(description="Id of the decision.")]
-    status: Annotated[
-        Literal["accepted", "duplicate", "conflict", "expired", "unknown"],
-        Field(description="What became of the reward."),
-    ]
+    decision: str = Field(description="Id of the decision.")
+    status: Literal["accepted", "duplicate", "conflict", "expired", "unknown"] = Field(
+        description="What became of the reward."
+    )
 
 
 class RewardAnswers(BaseModel):
@@ -200,27 +165,25 @@ class ErrorAnswer(BaseModel):
     error: str
 
 
-def sentence_of(errors: list[Any]) -> str:
+def invalid(errors: Sequence[Any]) -> Invalid:
     """Return the first mistake that pydantic found as one sentence with field and value."""
-    first = errors[0]
-    place = [str(part) for part in first["loc"] if part not in ("body", "path", "query", "header")]
-    message = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
-    if first["type"] in ("json_invalid", "json_type"):
+    return Invalid(_sentence(errors[0]))
+
+
+def _sentence(error: Any) -> str:
+    place = [str(part) for part in error["loc"] if part not in ("body", "path", "query", "header")]
+    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+    if error["type"] in ("json_invalid", "json_type"):
         return f"the body must be JSON: {short(message)}."
     message = message[:1].lower() + message[1:]
     where = ".".join(short(part, 50) for part in place) or "the body"
-    if first["type"] == "missing":
+    if error["type"] == "missing":
         return f"{where} is missing."
-    if first["type"] == "extra_forbidden":
+    if error["type"] == "extra_forbidden":
         return f"{where} is not a field of this request."
-    if first["type"] == "value_error" and not place:
+    if error["type"] == "value_error" and not place:
         return f"{message}."
-    return f"{where}: {message}, got {short(first.get('input'))}."
-
-
-def refusal_of(error: ValidationError) -> Refused:
-    """Return the refusal for what pydantic rejected."""
-    return Refused(422, sentence_of(error.errors(include_url=False, include_context=False)))
+    return f"{where}: {message}, got {short(error.get('input'))}."
 
 
 def short(value: Any, most: int = 80) -> str:

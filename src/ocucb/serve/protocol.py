@@ -1,8 +1,8 @@
-"""HTTP as uvicorn speaks it, but with limits for the address and the headers.
+"""uvicorn's HTTP, with limits on the address and the headers.
 
-uvicorn keeps whatever comes before the body, however long. Here the parser gets no more bytes than
-a head may have, until it reports the end of the head, a part of the body or the end of the message;
-so neither headers nor trailers nor the lines between chunks can grow.
+uvicorn keeps whatever precedes the body, however long. Here the parser gets no more bytes than a
+head may have until it reports the end of the head, a part of the body or the end of the message; so
+neither headers nor trailers nor the lines between chunks can grow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LARGEST_HEAD = 32_768  # bytes: request line and headers
 LONGEST_ADDRESS = 8_192
-_LINGER = 1.0  # seconds in which whoever still sends can read the refusal
+_LINGER = 1.0  # seconds in which a client that is still sending can read the refusal
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -38,7 +38,6 @@ class LimitedHttp(HttpToolsProtocol):
             super().data_received(piece)
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the address."""
         if len(self.url) + len(url) > LONGEST_ADDRESS:
             self._refuse(
                 HTTPStatus.REQUEST_URI_TOO_LONG,
@@ -48,22 +47,20 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_url(url)
 
     def on_headers_complete(self) -> None:
-        """Begin to answer."""
         self._head = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body; there is another limit for all of it."""
+        # there is another limit for the whole body
         self._head = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Expect another request."""
         self._head = 0
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, unless it has been answered."""
+        """Answer what is not HTTP, unless that has been done."""
         if not self._refused:
             super().send_400_response(msg)
 

@@ -1,4 +1,4 @@
-"""What is going on: summary, health, curves and log of a bandit, read from the storage only."""
+"""What people see of a bandit: summary, health, curves and log, read from the storage only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import sqlalchemy as sa
 
 from .._text import duration
 from ..policies import parse_policy
-from . import storage as tables
+from . import tables
+from .errors import UnknownBandit
 from .models import Rules
-from .service import decision_id, load, no_such_bandit, rules_of
+from .stored import decision_id, load, rules_of
+from .tables import ARMS, LOG
 
 MOST_POINTS = 160  # of the curves that a page is sent
 MOST_LINES = 10_000  # of the log in one answer
@@ -33,8 +35,7 @@ _BANDITS = sa.select(
 ).outerjoin(
     _correction,
     sa.and_(
-        _correction.c.bandit == tables.bandits.c.id,
-        _correction.c.seq == tables.bandits.c.corrected,
+        _correction.c.bandit == tables.bandits.c.id, _correction.c.seq == tables.bandits.c.corrected
     ),
 )
 _NAMED = _BANDITS.where(tables.bandits.c.name == sa.bindparam("name"))
@@ -43,17 +44,24 @@ _PAGE = (
     .order_by(tables.bandits.c.name)
     .limit(sa.bindparam("limit"))
 )
-_some = tables.arms.c.bandit.in_(sa.bindparam("bandits", expanding=True))
+_listed = tables.arms.c.bandit.in_(sa.bindparam("bandits", expanding=True))
 _NUMBERS_OF_ARMS = (
-    sa.select(tables.arms.c.bandit, sa.func.count()).where(_some).group_by(tables.arms.c.bandit)
+    sa.select(tables.arms.c.bandit, sa.func.count()).where(_listed).group_by(tables.arms.c.bandit)
 )
-_ARMS = sa.select(tables.arms).where(_some).order_by(tables.arms.c.bandit, tables.arms.c.position)
+_LISTED_ARMS = (
+    sa.select(tables.arms).where(_listed).order_by(tables.arms.c.bandit, tables.arms.c.position)
+)
+_POINTS = (
+    sa.select(tables.history)
+    .where(tables.history.c.bandit == sa.bindparam("bandit"))
+    .order_by(tables.history.c.rounds)
+)
 
 
 def _row(connection: sa.Connection, name: str) -> Any:
     row = connection.execute(_NAMED, {"name": name}).mappings().one_or_none()
     if row is None:
-        raise no_such_bandit(name)
+        raise UnknownBandit(name)
     return row
 
 
@@ -64,28 +72,22 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
     machine, rules = loaded.machine, loaded.machine.rules
     known = machine.bandit.summary()
     chances = machine.chances()
-    decided = np.array(loaded.decisions)
-    total = max(1, int(decided.sum()))
-    arms = []
-    for i, one in enumerate(known.rows()):
-        control = one["arm"] == rules.control
-        arms.append(
-            {
-                "arm": one["arm"],
-                "decisions": loaded.decisions[i],
-                "pulls": one["pulls"],
-                "open": one["open"],
-                "expired": loaded.expired[i],
-                "mean": _number(one["mean"]),
-                "low": _number(one["low"]),
-                "high": _number(one["high"]),
-                "index": _number(one["index"]),
-                "share": loaded.decisions[i] / total,
-                "probability": None if chances is None else float(chances[i]),
-                "control": control,
-                "retired": one["retired"] and not control,
-            }
-        )
+    total = max(1, sum(loaded.decisions))
+    arms = [
+        {
+            "arm": one["arm"],
+            "decisions": loaded.decisions[i],
+            "pulls": one["pulls"],
+            "open": one["open"],
+            "expired": loaded.expired[i],
+            **{key: _number(one[key]) for key in ("mean", "low", "high", "index")},
+            "share": loaded.decisions[i] / total,
+            "probability": None if chances is None else float(chances[i]),
+            "control": one["arm"] == rules.control,
+            "retired": one["retired"] and one["arm"] != rules.control,
+        }
+        for i, one in enumerate(known.rows())
+    ]
     totals = _totals(rules, row, arms)
     return {
         "name": name,
@@ -99,35 +101,24 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
         "horizon": known.horizon,
         "paused": machine.paused,
         "minimize": rules.minimize,
-        "bounds": rules.bounds,
+        **rules.model_dump(exclude={"arms", "policy", "horizon"}),
         "sigma": machine.bandit.sigma,
         "seed": machine.seed,
-        "floor": rules.floor,
-        "control": rules.control,
-        "control_share": rules.control_share,
-        "expiry": rules.expiry,
-        "default_reward": rules.default_reward,
         "level": known.level,
         "arms": arms,
         "totals": totals,
         "next": {"arm": known.next_arm, "why": _why(rules, known.next, len(machine.active))},
-        "health": health(rules, row, arms, totals, now, known.round, known.horizon),
+        "health": health(rules, row, arms, totals, now),
     }
 
 
 def _totals(rules: Rules, row: Any, arms: Sequence[Any]) -> dict[str, int]:
     """Return the counts of all arms together."""
-    counts = {
-        key: sum(arm[key] for arm in arms) for key in ("decisions", "pulls", "open", "expired")
-    }
-    lapsed_with_reward = counts["expired"] if rules.default_reward is not None else 0
-    return {
-        "decisions": counts["decisions"],
-        "rewards": counts["pulls"] - lapsed_with_reward,
-        "open": counts["open"],
-        "expired": counts["expired"],
-        "late": row["late"],
-    }
+    keys = ("decisions", "pulls", "open", "expired")
+    decisions, pulls, pending, expired = (sum(arm[key] for arm in arms) for key in keys)
+    rewards = pulls if rules.default_reward is None else pulls - expired
+    counts = {"decisions": decisions, "rewards": rewards, "open": pending, "expired": expired}
+    return {**counts, "late": row["late"]}
 
 
 def _why(rules: Rules, sentence: str, active: int) -> str:
@@ -141,13 +132,7 @@ def _why(rules: Rules, sentence: str, active: int) -> str:
 
 
 def health(
-    rules: Rules,
-    row: Any,
-    arms: Sequence[Any],
-    totals: dict[str, int],
-    now: int,
-    round_: int,
-    horizon: int,
+    rules: Rules, row: Any, arms: Sequence[Any], totals: dict[str, int], now: int
 ) -> list[str]:
     """Return what seems wrong, one sentence each; empty if nothing does.
 
@@ -165,21 +150,21 @@ def health(
             notes.append(f"No reward has arrived for {duration((now - last) / 1e6)}.")
     if (sentence := _uneven_rewards(rules, arms)) is not None:
         notes.append(sentence)
-    for arm in arms:
-        if arm["control"] and totals["decisions"]:
-            n, p = totals["decisions"], float(rules.control_share or 0.0)
-            z = (arm["decisions"] - n * p) / (n * p * (1 - p)) ** 0.5
-            if n * p * (1 - p) >= 10 and erfc(abs(z) / sqrt(2.0)) < _RARE:
-                notes.append(
-                    f"Sample-ratio mismatch: the control has {arm['decisions'] / n:.1%} of the "
-                    f"decisions, but should have {p:.1%}."
-                )
+    n, p = totals["decisions"], float(rules.control_share or 0.0)
+    if n * p * (1 - p) >= 10:
+        played = next(arm["decisions"] for arm in arms if arm["control"])
+        z = (played - n * p) / (n * p * (1 - p)) ** 0.5
+        if erfc(abs(z) / sqrt(2.0)) < _RARE:
+            notes.append(
+                f"Sample-ratio mismatch: the control has {played / n:.1%} of the decisions, but "
+                f"should have {p:.1%}."
+            )
     if row["corrected"] is not None and now - row["corrected_at"] < _NOTED:
         ahead = duration(json.loads(row["correction"])["ahead"])
         ago = duration((now - row["corrected_at"]) / 1e6)
         notes.append(f"The clock was {ahead} ahead until {ago} ago: times before that are wrong.")
-    if round_ > horizon:
-        notes.append(f"The bandit is beyond its horizon, {horizon:,}; extend it with PATCH.")
+    if row["rounds"] >= row["horizon"]:
+        notes.append(f"The bandit is beyond its horizon, {row['horizon']:,}; extend it with PATCH.")
     return notes
 
 
@@ -217,10 +202,9 @@ def _uneven_rewards(rules: Rules, arms: Sequence[Any]) -> str | None:
 def overview(
     connection: sa.Connection, now: int, after: str = "", limit: int = MOST_LISTED
 ) -> dict[str, Any]:
-    """Return a few facts about the bandits that follow a name, and the name to go on from.
+    """Return a few facts about the bandits that follow a name, and where the next page begins.
 
-    Names are in the order of the database. Nothing is replayed or compiled for it: three queries
-    give everything.
+    Names are in the order of the database. Three queries are all it takes: nothing is compiled.
     """
     found = connection.execute(_PAGE, {"after": after, "limit": limit + 1}).mappings().all()
     rows = found[:limit]
@@ -232,7 +216,8 @@ def overview(
         if room < 0 and i:
             rows = rows[:i]
             break
-    listed = connection.execute(_ARMS, {"bandits": [row["id"] for row in rows]}).mappings().all()
+    ids = [row["id"] for row in rows]
+    listed = connection.execute(_LISTED_ARMS, {"bandits": ids}).mappings().all()
     arms = {number: list(group) for number, group in groupby(listed, key=lambda arm: arm["bandit"])}
     return {
         "bandits": [_line(row, arms[row["id"]], now) for row in rows],
@@ -242,32 +227,21 @@ def overview(
 
 def _line(row: Any, stored: Sequence[Any], now: int) -> dict[str, Any]:
     rules = rules_of(row)
-    arms = [
-        {
-            "arm": arm["name"],
-            "decisions": arm["decisions"],
-            "pulls": arm["pulls"],
-            "open": arm["open"],
-            "expired": arm["expired"],
-            "control": arm["name"] == rules.control,
-        }
-        for arm in stored
-    ]
+    arms = [{**arm, "arm": arm["name"], "control": arm["name"] == rules.control} for arm in stored]
     totals = _totals(rules, row, arms)
     sign = -1.0 if rules.minimize else 1.0
     tried = [
         arm for arm in stored if arm["pulls"] and (arm["active"] or arm["name"] == rules.control)
     ]
     best = max(tried, key=lambda arm: sign * arm["sum"] / arm["pulls"], default=None)
-    round_, horizon = row["rounds"] + 1, row["horizon"]
     return {
         "name": row["name"],
         "label": _label(rules.policy),
-        "round": round_,
-        "horizon": horizon,
+        "round": row["rounds"] + 1,
+        "horizon": row["horizon"],
         "paused": row["paused"],
         "totals": totals,
-        "health": health(rules, row, arms, totals, now, round_, horizon),
+        "health": health(rules, row, arms, totals, now),
         "at": row["at"] / 1e6,
         "version": row["version"],
         "arms": len(arms),
@@ -283,26 +257,16 @@ def _label(policy: str) -> str:
 def curves(connection: sa.Connection, name: str) -> dict[str, Any]:
     """Return decisions, pulls and summed rewards of all arms over time."""
     row = _row(connection, name)
-    table = tables.history
-    query = (
-        sa.select(table.c.rounds, table.c.at, table.c.counts)
-        .where(table.c.bandit == row["id"])
-        .order_by(table.c.rounds)
-    )
-    points = connection.execute(query).all()
+    points = connection.execute(_POINTS, {"bandit": row["id"]}).all()
     if len(points) > MOST_POINTS:  # at equal distances in rounds, the last one included
         rounds = np.array([point.rounds for point in points])
         wanted = np.linspace(rounds[0], rounds[-1], MOST_POINTS)
         points = [points[i] for i in np.unique(np.searchsorted(rounds, wanted))]
     loaded = load(connection, row)
-    last = [
-        [decided, arm.pulls, arm.sum]
-        for decided, arm in zip(loaded.decisions, loaded.arms, strict=True)
-    ]
     kept = [(point.rounds, point.at, json.loads(point.counts)) for point in points]
     if row["rounds"]:
         kept = [point for point in kept if point[0] < row["rounds"]]
-        kept.append((row["rounds"], row["at"], last))
+        kept.append((row["rounds"], row["at"], loaded.counts(loaded.arms)))
     return {
         "version": row["version"],
         "arms": loaded.machine.names,
@@ -310,9 +274,7 @@ def curves(connection: sa.Connection, name: str) -> dict[str, Any]:
             {
                 "round": rounds,
                 "at": at / 1e6,
-                "decisions": [one[0] for one in counts],
-                "pulls": [one[1] for one in counts],
-                "sums": [one[2] for one in counts],
+                **dict(zip(("decisions", "pulls", "sums"), zip(*counts, strict=True), strict=True)),
             }
             for rounds, at, counts in kept
         ],
@@ -322,23 +284,11 @@ def curves(connection: sa.Connection, name: str) -> dict[str, Any]:
 def log_lines(connection: sa.Connection, name: str, after: int, limit: int) -> str:
     """Return entries of the log as lines of JSON, for off-policy evaluation elsewhere."""
     row = _row(connection, name)
-    table, secret = tables.log, bytes.fromhex(row["secret"])
-    arms = tables.arms
-    names = (
-        connection.execute(
-            sa.select(arms.c.name).where(arms.c.bandit == row["id"]).order_by(arms.c.position)
-        )
-        .scalars()
-        .all()
-    )
-    query = (
-        sa.select(table)
-        .where(table.c.bandit == row["id"], table.c.seq > after)
-        .order_by(table.c.seq)
-        .limit(limit)
-    )
+    secret, arms = bytes.fromhex(row["secret"]), connection.execute(ARMS, {"bandit": row["id"]})
+    names = [arm.name for arm in arms]
+    values = {"bandit": row["id"], "after": after, "limit": limit}
     lines = []
-    for entry in connection.execute(query).mappings():
+    for entry in connection.execute(LOG, values).mappings():
         number = entry["seq"] if entry["kind"] == "decision" else entry["decision"]
         line = {
             "seq": entry["seq"],
@@ -352,8 +302,8 @@ def log_lines(connection: sa.Connection, name: str, after: int, limit: int) -> s
             "expires_at": None if entry["expires_at"] is None else entry["expires_at"] / 1e6,
             "change": None if entry["detail"] is None else json.loads(entry["detail"]),
         }
-        lines.append(json.dumps(line, allow_nan=False))
-    return "".join(f"{line}\n" for line in lines)
+        lines.append(json.dumps(line, allow_nan=False) + "\n")
+    return "".join(lines)
 
 
 def _number(value: float) -> float | None:

@@ -1,12 +1,11 @@
-"""Where everything is kept: tables, connections and transactions, on SQLite or PostgreSQL.
+"""Where everything is kept: connections and transactions, on SQLite or PostgreSQL.
 
-Storage is the source of truth; what a process holds in memory is a cache. `log` is append-only:
-replayed in the order of `seq`, it gives the state in `bandits` and `arms`. The schema is versioned
+Storage is the source of truth; what a process holds in memory is a cache. The schema is versioned
 by Alembic (`migrations/`): a newer store is refused, an older one is migrated in a transaction.
 
-Nobody waits long: who cannot write within `PATIENCE` is told that the store is unavailable. So is
-everybody once the files of an SQLite store were removed or replaced: SQLite would go on writing to
-files that nobody can see any more.
+Nobody waits long: whoever cannot write within `PATIENCE` gets `StoreUnavailable`. So does everybody
+once the files of an SQLite store have been removed or replaced: SQLite would go on writing to files
+that nobody can see any more.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from alembic import command
@@ -29,135 +29,20 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from .errors import StoreUnavailable
+from .tables import probe
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 PATIENCE = 2.0  # seconds to wait for others who write
 _MIGRATION_PATIENCE = 10.0
 _PROBE = 2**16  # bytes: more than a decision takes
 
-metadata = sa.MetaData()
-
-bandits = sa.Table(
-    "bandits",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(100), nullable=False, unique=True),
-    sa.Column("rules", sa.Text, nullable=False),
-    sa.Column("seed", sa.BigInteger, nullable=False),
-    sa.Column("secret", sa.String(64), nullable=False),  # authenticates the ids of decisions
-    sa.Column("created_at", sa.BigInteger, nullable=False),  # all times in microseconds
-    sa.Column("version", sa.BigInteger, nullable=False),  # seq of the last entry in the log
-    sa.Column("at", sa.BigInteger, nullable=False),  # its time: times never decrease
-    sa.Column("expired_through", sa.BigInteger, nullable=False),  # all decisions so far are closed
-    sa.Column("horizon", sa.BigInteger, nullable=False),
-    sa.Column("paused", sa.Boolean, nullable=False),
-    sa.Column("rounds", sa.BigInteger, nullable=False),
-    sa.Column("stream", sa.String(80), nullable=False),
-    sa.Column("memory", sa.Text, nullable=False),
-    sa.Column("rewarded_at", sa.BigInteger),
-    sa.Column("late", sa.BigInteger, nullable=False),
-    sa.Column("due", sa.BigInteger),  # when the first open decision expires, at the earliest
-    sa.Column("corrected", sa.BigInteger),  # seq of the last entry at which the time went back
-)
-_DUE = sa.text("due IS NOT NULL")
-sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)
-
-arms = sa.Table(
-    "arms",
-    metadata,
-    sa.Column("bandit", sa.ForeignKey("bandits.id"), primary_key=True),
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(200), nullable=False),
-    sa.Column("pulls", sa.BigInteger, nullable=False),
-    sa.Column("open", sa.BigInteger, nullable=False),
-    sa.Column("sum", sa.Double, nullable=False),
-    sa.Column("squares", sa.Double, nullable=False),
-    sa.Column("active", sa.Boolean, nullable=False),
-    sa.Column("decisions", sa.BigInteger, nullable=False),
-    sa.Column("expired", sa.BigInteger, nullable=False),  # closed without a reward
-)
-
-log = sa.Table(
-    "log",
-    metadata,
-    sa.Column("bandit", sa.ForeignKey("bandits.id"), primary_key=True),
-    sa.Column("seq", sa.BigInteger, primary_key=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    # decision, reward, default (the default reward), expired, late (ignored), change, or clock
-    # (it was ahead)
-    sa.Column("kind", sa.String(8), nullable=False),
-    sa.Column("arm", sa.Integer),
-    sa.Column("decision", sa.BigInteger),  # of an outcome: the seq of its decision
-    sa.Column("reward", sa.Double),
-    sa.Column("propensity", sa.Double),
-    sa.Column("unit", sa.String(200)),
-    sa.Column("expires_at", sa.BigInteger),
-    sa.Column("detail", sa.Text),
-)
-
-# A decision is closed once, and one reward after that is kept: the database sees to it.
-_CLOSED = sa.text("kind <> 'late' AND decision IS NOT NULL")
-_LATE = sa.text("kind = 'late'")
-_UNIT = sa.text("unit IS NOT NULL")
-for _name, _columns, _where, _unique in (
-    ("log_closed", (log.c.bandit, log.c.decision), _CLOSED, True),
-    ("log_late", (log.c.bandit, log.c.decision), _LATE, True),
-    ("log_unit", (log.c.bandit, log.c.unit, log.c.seq), _UNIT, False),
-):
-    sa.Index(_name, *_columns, unique=_unique, postgresql_where=_where, sqlite_where=_where)
-
-requests = sa.Table(
-    "requests",
-    metadata,
-    sa.Column("bandit", sa.ForeignKey("bandits.id"), primary_key=True),
-    sa.Column("key", sa.String(64), primary_key=True),  # digest of the Idempotency-Key
-    sa.Column("body", sa.String(64), nullable=False),  # digest of what was asked for
-    sa.Column("first", sa.BigInteger, nullable=False),  # seq of the first decision
-    sa.Column("count", sa.Integer, nullable=False),
-)
-
-history = sa.Table(
-    "history",
-    metadata,
-    sa.Column("bandit", sa.ForeignKey("bandits.id"), primary_key=True),
-    sa.Column("rounds", sa.BigInteger, primary_key=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("counts", sa.Text, nullable=False),  # JSON: of each arm, decisions, pulls and sum
-)
-
-tokens = sa.Table(
-    "tokens",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("label", sa.String(200), nullable=False),
-    sa.Column("scope", sa.String(16), nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),
-    sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("revoked_at", sa.BigInteger),
-)
-
-probe = sa.Table(
-    "probe",
-    metadata,
-    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("filling", sa.LargeBinary, nullable=False),
-)
-
-
-class StoreUnavailable(Exception):
-    """The store cannot be reached, or refuses to work now; nothing was acknowledged."""
-
 
 class Storage:
     """A database that holds bandits, opened and migrated.
 
-    Parameters
-    ----------
-    url : str
-        ``postgresql://…``, ``sqlite:///path``, or the path of an SQLite file.
-    versions : sequence of path
-        Folders with migrations.
-    create : bool
-        Whether to make a store where there is none yet.
+    `url` is ``postgresql://…``, ``sqlite:///path``, or the path of an SQLite file; `versions` are
+    folders with migrations; where there is no store yet, one is made if `create`.
     """
 
     def __init__(
@@ -200,7 +85,6 @@ class Storage:
         return str(self._url.database) if self.is_sqlite else self._url.render_as_string()
 
     def close(self) -> None:
-        """Close all connections."""
         self.writer.dispose()
         self.reader.dispose()
 
@@ -257,13 +141,12 @@ class Storage:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sa.exc.IntegrityError:
-            raise
-        except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
-            raise StoreUnavailable(f"the store cannot be used now: {_reason(error)}") from error
-        except DBAPIError as error:
-            read_only = getattr(error.orig, "sqlstate", None) == "25006"
-            if not error.connection_invalidated and not read_only:
+        except (DBAPIError, sa.exc.TimeoutError) as error:
+            passing = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
+            if not isinstance(error, passing) and not (
+                error.connection_invalidated
+                or getattr(error.orig, "sqlstate", None) == "25006"  # it is read-only
+            ):
                 raise
             raise StoreUnavailable(f"the store cannot be used now: {_reason(error)}") from error
 
@@ -277,7 +160,7 @@ class Storage:
         sqlite3.connect(self.place).close()
 
     def _sqlite_engine(self, *, read_only: bool) -> sa.Engine:
-        address = f"file:{_percent(self.place)}?mode=rw"
+        address = f"file:{quote(self.place)}?mode=rw"
 
         def connect() -> sqlite3.Connection:
             made = sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False)
@@ -368,14 +251,12 @@ class Storage:
 
     def _back_up(self, present: str) -> None:
         """Copy an SQLite store, as it was before it is migrated, to a file beside it."""
-        target = Path(f"{self._url.database}.{present}.backup")
+        target = Path(f"{self.place}.{present}.backup")
         with (
-            sqlite3.connect(f"file:{_percent(self._url.database)}?mode=ro", uri=True) as source,
-            sqlite3.connect(target) as copy,
+            closing(sqlite3.connect(f"file:{quote(self.place)}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(target)) as copy,
         ):
             source.backup(copy)
-        source.close()
-        copy.close()
 
 
 def is_missing(url: str) -> bool:
@@ -418,10 +299,6 @@ def _quoted(path: Path) -> str:
     return str(path).replace("%", "%%")
 
 
-def _percent(path: Any) -> str:
-    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
 def _reason(error: Exception) -> str:
     """Return the first line of what the database said."""
     text = str(getattr(error, "orig", None) or error).strip()
@@ -430,11 +307,10 @@ def _reason(error: Exception) -> str:
 
 def _identity(path: str) -> tuple[int, int] | None:
     """Return what tells a file from any other that exists, or None if there is none."""
-    try:
+    with suppress(OSError):
         found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _postgresql_engine(url: sa.URL) -> sa.Engine:

@@ -1,18 +1,17 @@
-"""Who may do what: bearer tokens with two scopes, stored as digests, shown once, revocable."""
+"""Bearer tokens with two scopes: stored as digests, shown once, revocable."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import sqlalchemy as sa
 
-from . import storage as tables
+from . import tables
 from .storage import Storage, now
 
 Scope = Literal["decide", "administer"]
@@ -44,8 +43,8 @@ def check_token(scope: str, label: str) -> None:
 def add_token(storage: Storage, scope: str, label: str = "") -> str:
     """Make a token and return it; it cannot be shown again.
 
-    It consists of a prefix, its number and 256 random bits. Of so many a plain digest is enough:
-    there is nothing to guess.
+    It consists of a prefix, its number and 256 random bits: too many to guess, so a plain digest
+    is enough.
     """
     check_token(scope, label)
     secret = secrets.token_urlsafe(32)
@@ -67,28 +66,23 @@ def revoke_token(storage: Storage, number: int) -> None:
     """Revoke a token; servers refuse it within a second."""
     table = tables.tokens
     with storage.writing() as connection:
-        done = connection.execute(
-            table.update()
-            .where(table.c.id == number, table.c.revoked_at.is_(None))
-            .values(revoked_at=now())
-        )
+        valid = table.update().where(table.c.id == number, table.c.revoked_at.is_(None))
+        done = connection.execute(valid.values(revoked_at=now()))
     if done.rowcount != 1:
         raise ValueError(f"there is no token {number} to revoke; `ocucb serve tokens` lists them.")
 
 
-class Doorkeeper:
-    """Tells who a token belongs to; remembers for a second what the store said."""
+class Authenticator:
+    """Tells whether a token is valid; remembers for a second what the store said."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._known: dict[int, tuple[float, Token]] = {}
-        self._lock = threading.Lock()
+        self._known: dict[int, tuple[float, Token]] = {}  # and when the store said so
 
     def recall(self, text: str) -> Token | None:
         """Return the token if it is valid, without asking the store; None if that is needed."""
         number, secret = _parsed(text)
-        with self._lock:
-            when, token = self._known.get(number, (0.0, None))
+        when, token = self._known.get(number, (0.0, None))
         if token is None or time.monotonic() - when > _KEPT:
             return None
         return token if _matches(token, secret) else None
@@ -96,20 +90,15 @@ class Doorkeeper:
     def find(self, text: str) -> Token | None:
         """Return the token if it is valid, asking the store."""
         number, secret = _parsed(text)
-        table = tables.tokens
+        query = sa.select(tables.tokens).where(tables.tokens.c.id == number)
         with self._storage.reading() as connection:
-            row = (
-                connection.execute(sa.select(table).where(table.c.id == number))
-                .mappings()
-                .one_or_none()
-            )
+            row = connection.execute(query).mappings().one_or_none()
         token = Token(**row) if row is not None else _NOBODY
         if not _matches(token, secret):
             return None
-        with self._lock:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            self._known[number] = (time.monotonic(), token)
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        self._known[number] = (time.monotonic(), token)
         return token
 
 

@@ -11,6 +11,7 @@
 `_tail`                how likely large regret is: the tail's exponent, and an estimate of it
 `_report`              all bounds for one problem, with measured regret beside them
 `_figures`             the pictures of the last two
+`_docstrings`          what docstrings leave out: shared parameters, returned types
 =====================  ==========================================================================
 
 >>> from ocucb import theory
@@ -20,6 +21,7 @@
 
 from ._constants import Constants, Constraint, best_constants, c_gamma, constants
 from ._counterexample import conjectured, counterexample, necessary, plot_counterexample
+from ._docstrings import complete
 from ._lemmas import LemmaCheck, LemmaReport, check_lemmas, failure_events
 from ._lower import (
     balanced_constant,
@@ -55,53 +57,16 @@ from ._upper import (
 )
 
 __all__ = [
-    "DEFAULT_POLICIES",
-    "Bound",
-    "Constants",
-    "Constraint",
-    "LemmaCheck",
-    "LemmaReport",
-    "Proof",
-    "Report",
-    "aocucb_minimax_shape",
-    "aocucb_shape",
-    "balanced_constant",
-    "balanced_family",
-    "balanced_lower_bound",
-    "best_constants",
-    "c_gamma",
-    "check_lemmas",
-    "complexities",
-    "complexity",
-    "conjectured",
-    "constants",
-    "counterexample",
-    "failure_events",
-    "gaps",
-    "improved_ucb_bound",
-    "improved_ucb_minimax_bound",
-    "lai_robbins",
-    "log_plus",
-    "minimax_lower_bound",
-    "moss_bound",
-    "moss_problem_shape",
-    "moss_shape",
-    "necessary",
-    "ocucb_bound",
-    "ocucb_minimax_bound",
-    "ocucb_minimax_shape",
-    "ocucb_shape",
-    "plot_counterexample",
-    "promise_lower_bound",
-    "proof",
-    "report",
-    "tail_estimate",
-    "tail_exponent",
-    "thompson_worst_case_shape",
-    "ucb_bound",
-    "ucb_minimax_bound",
-    "ucb_shape",
-    "ucb_worst_case_shape",
-    "unbalanced_family",
-    "unbalanced_lower_shape",
-]
+    "DEFAULT_POLICIES", "Bound", "Constants", "Constraint", "LemmaCheck", "LemmaReport", "Proof",
+    "Report", "aocucb_minimax_shape", "aocucb_shape", "balanced_constant", "balanced_family",
+    "balanced_lower_bound", "best_constants", "c_gamma", "check_lemmas", "complexities",
+    "complexity", "conjectured", "constants", "counterexample", "failure_events", "gaps",
+    "improved_ucb_bound", "improved_ucb_minimax_bound", "lai_robbins", "log_plus",
+    "minimax_lower_bound", "moss_bound", "moss_problem_shape", "moss_shape", "necessary",
+    "ocucb_bound", "ocucb_minimax_bound", "ocucb_minimax_shape", "ocucb_shape",
+    "plot_counterexample", "promise_lower_bound", "proof", "report", "tail_estimate",
+    "tail_exponent", "thompson_worst_case_shape", "ucb_bound", "ucb_minimax_bound", "ucb_shape",
+    "ucb_worst_case_shape", "unbalanced_family", "unbalanced_lower_shape",
+]  # fmt: skip
+
+complete(globals()[name] for name in __all__ if name.islower())  # the functions

@@ -105,6 +105,10 @@ class Constants:
     >>> found = theory.constants(3.0, 2.0)
     >>> 5e17 < found.C1() < 6e17
     True
+    >>> found.c11(best_arms=2) > found.c11()
+    True
+    >>> all(line.holds for line in found.constraints())
+    True
     """
 
     alpha: float
@@ -128,22 +132,6 @@ class Constants:
         """Return the constant of lemma 15, in which each best arm counts as arm 1 does.
 
         It includes the probability of the failure event, which the paper's own c_11 omits.
-
-        Parameters
-        ----------
-        best_arms : int, optional
-            How many arms are best.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.constants(3.0, 2.0)
-        >>> found.c11(best_arms=2) > found.c11()
-        True
         """
         each_best, each_other = self._integrals()
         return self.failure * self.c5 * (best_arms * each_best + each_other)
@@ -186,23 +174,7 @@ class Constants:
         return 1 + 2 * times * self.spread
 
     def C1(self, best_arms: int = 1) -> float:
-        """Return C_1(α, ψ): the regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i).
-
-        Parameters
-        ----------
-        best_arms : int, optional
-            How many arms are best.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> 5e17 < theory.constants(3.0, 2.0).C1() < 6e17
-        True
-        """
+        """Return C_1(α, ψ): the regret is at most C_1 Σ (1/Δ_i) log⁺(n/H_i)."""
         lost = self.c8 * self.c11(best_arms)
         return self.c9 * self.log_factor * (self.pulls(1 + best_arms) + lost)
 
@@ -220,18 +192,7 @@ class Constants:
         return math.sqrt(self._least_u / 2)
 
     def constraints(self) -> list[Constraint]:
-        """Check every constraint of the appendix, and those that the proof uses unlisted.
-
-        Returns
-        -------
-        list of Constraint
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> all(line.holds for line in theory.constants(3.0, 2.0).constraints())
-        True
-        """
+        """Check every constraint of the appendix, and those that the proof uses unlisted."""
         c, a, g, k = self, self.alpha, self.gamma, self.kappa
 
         def root(factor: float, inside: float) -> Floats:
@@ -249,48 +210,30 @@ class Constants:
         index = q(a) - q(a / c.c2) - q(2 * g) - q(2 * g / c.c2)
         lines = [
             ("Const1", "ψ c_6 covers the pulls of all arms", _at_least(c.c6 * c.psi, all_pulls)),
-            (
-                "Const2",
-                "c_7 = 10 ψ c_6 (c_1 + c_2)",
-                _at_least(c.c7, 10 * c.psi * c.c6 * (c.c1 + c.c2)),
-            ),
+            ("Const2", "c_7 = 10 ψ c_6 (c_1 + c_2)",
+             _at_least(c.c7, 10 * c.psi * c.c6 * (c.c1 + c.c2))),
             ("Const3", "c_γ = Σ 2^(3 - γ^k)", _at_least(c.c_gamma, c_gamma(g, top))),
             ("Const4", "c_4 = sqrt(2) γ", _at_least(c.c4, q(2) * g)),
             ("Const5", "c_5 >= c_6 c_γ (2γ - 1) / (γ - 1)", _at_least(c.c5, peeled)),
             ("Const6", "ψ > 1", c.psi > 1),
             ("Const7", "(2 + c_3) c_4 / c_8 <= 1/4", _at_least(0.25, (2 + c.c3) * c.c4 / c.c8)),
             ("Const8", "1 < γ < α / 2", 1 < g < a / 2),
-            (
-                "Const9",
-                "sqrt(α) - sqrt(α/c_2) - sqrt(2γ) - sqrt(2γ/c_2) >= κ > 0",
-                k > 0 and _at_least(index, k),
-            ),
-            (
-                "Const10",
-                "κ sqrt(c_1/u log(1/δ)) exceeds the slack of both arms",
-                bool((k * root(c.c1, 1.0) > _slack(c.c4, c.tight)).all()),
-            ),
-            (
-                "Const11",
-                "sqrt(2γ c_1/u log(c_1/δ)) <= c_3 c_4 Δ",
-                _at_least(c.c3 * c.c4, root(2 * g * c.c1, c.c1).max()),
-            ),
-            (
-                "Const12",
-                "sqrt(2γ c_2/u log(c_2/δ)) <= Δ/4",
-                _at_least(0.25, root(2 * g * c.c2, c.c2).max()),
-            ),
+            ("Const9", "sqrt(α) - sqrt(α/c_2) - sqrt(2γ) - sqrt(2γ/c_2) >= κ > 0",
+             k > 0 and _at_least(index, k)),
+            ("Const10", "κ sqrt(c_1/u log(1/δ)) exceeds the slack of both arms",
+             bool((k * root(c.c1, 1.0) > _slack(c.c4, c.tight)).all())),
+            ("Const11", "sqrt(2γ c_1/u log(c_1/δ)) <= c_3 c_4 Δ",
+             _at_least(c.c3 * c.c4, root(2 * g * c.c1, c.c1).max())),
+            ("Const12", "sqrt(2γ c_2/u log(c_2/δ)) <= Δ/4",
+             _at_least(0.25, root(2 * g * c.c2, c.c2).max())),
             ("Const13", "sqrt(2γ/u log(1/δ)) <= Δ/4", _at_least(0.25, root(2 * g, 1.0).max())),
             ("Const14", "sqrt(α/u log(c_7/δ)) <= Δ/4", _at_least(0.25, root(a, c.c7).max())),
             ("lemma 13, t = K + 1", "ψ c_6 >= 2, c_7 >= ψ c_6", c.c7 >= c.psi * c.c6 >= 2),
             ("lemma 13 (d)", "c_1, c_2 >= 1", min(c.c1, c.c2) >= 1),
             ("lemma 5", "c_9 >= e²", c.c9 >= math.e**2),
-            (
-                "lemma 15",
-                "log(2 c_10) >= 2, c_8 >= e",
-                c.c10 / top >= math.e**2 and c.c8 >= math.e,
-            ),
-        ]
+            ("lemma 15", "log(2 c_10) >= 2, c_8 >= e",
+             c.c10 / top >= math.e**2 and c.c8 >= math.e),
+        ]  # fmt: skip
         return [Constraint(*line) for line in lines]
 
 
@@ -321,10 +264,6 @@ def c_gamma(gamma: float, most: float = 0.5) -> float:
     most : float, optional
         The cap of δ_T.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import theory
@@ -348,14 +287,9 @@ def c_gamma(gamma: float, most: float = 0.5) -> float:
 
 
 def _derive(
-    alpha: float,
-    psi: float,
-    gamma: float,
-    kappa: float,
-    c10: float | None,
-    c3: float | None,
+    alpha: float, psi: float, gamma: float, kappa: float, c10: float | None, c3: float | None,
     tight: bool,
-) -> Constants | None:
+) -> Constants | None:  # fmt: skip
     """Derive the constants from the free ones, or return None if no such constants exist.
 
     c_9 must be large enough for c_7 (Const14), which grows with c_1, which grows with c_9; c_3 is
@@ -395,24 +329,8 @@ def _derive(
         return None
     peeled = (2 * gamma - 1) / (gamma - 1) if tight else 24 * gamma / (gamma - 1)
     c5 = peeled * c6 * c_gamma(gamma, most)
-    return Constants(
-        alpha,
-        psi,
-        gamma,
-        kappa,
-        tight,
-        c_gamma(gamma, most),
-        c1,
-        c2,
-        third,
-        c4,
-        c5,
-        c6,
-        c7,
-        c8,
-        c9,
-        tenth,
-    )
+    free, first = (alpha, psi, gamma, kappa, tight, c_gamma(gamma, most)), (c1, c2, third, c4)
+    return Constants(*free, *first, c5, c6, c7, c8, c9, tenth)
 
 
 def _check_parameters(alpha: float, psi: float) -> None:
@@ -456,14 +374,6 @@ def constants(
         Free choices: 1 < gamma < alpha / 2, 0 < kappa < sqrt(alpha) - sqrt(2 gamma), c3 large
         enough, and c10 > e²/2. Those that are not given minimise `goal`. With ``c10="paper"``, c_9
         and c_10 are the generous ones of the appendix.
-    tight : bool, optional
-        False for the paper's proof with its mistakes repaired and nothing else changed.
-    goal : {"C1", "C2"}, optional
-        The constant to minimise.
-
-    Returns
-    -------
-    Constants
 
     Examples
     --------
@@ -515,17 +425,6 @@ def best_constants(*, tight: bool = True, goal: str = "C1") -> Constants:
     """Return the constants with the smallest C_1 (or C_2) over all alpha > 2 and psi >= 2.
 
     The paper calls this minimisation a herculean task.
-
-    Parameters
-    ----------
-    tight : bool, optional
-        False for the paper's proof with its mistakes repaired and nothing else changed.
-    goal : {"C1", "C2"}, optional
-        The constant to minimise.
-
-    Returns
-    -------
-    Constants
 
     Examples
     --------

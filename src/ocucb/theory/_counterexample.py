@@ -27,19 +27,6 @@ DEFAULT_K = (10, 20, 40, 80, 160, 320)
 def conjectured(means: Numbers, horizon: float, sigma: float = 1.0) -> float:
     """Return the conjectured order Σ (1/Δ_i) log⁺(n/H), Bubeck and Cesa-Bianchi (2012).
 
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> import ocucb
@@ -67,10 +54,6 @@ def necessary(K: int, elsewhere: float) -> float:
         Number of arms, at least 3.
     elsewhere : float
         Regret on μ'.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -107,12 +90,8 @@ def counterexample(
         Numbers of arms, each at least 3.
     runs : int, optional
         Runs per policy.
-    rng : int, numpy Generator or None, optional
-        Seed.
     policies : list of policies, optional
         Who plays.
-    workers : int, optional
-        Threads.
 
     Returns
     -------
@@ -165,10 +144,6 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     ----------
     rows : list of dict
         What `counterexample` returned.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Examples
     --------

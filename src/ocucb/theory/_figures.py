@@ -41,15 +41,8 @@ def regret_and_bounds(
     """Draw regret against the horizon, with a band between the bounds of each policy that has both.
 
     Shapes are not drawn, nor is anything above the trivial bound, n times the largest gap. Bounds
-    that hold only for the worst problem, or only as n → ∞, are lines.
-
-    Parameters
-    ----------
-    problem : Problem
-    bounds : dict
-        For each horizon, the statements that apply, by key.
-    measured : dict
-        For some horizons, the regret of policies.
+    that hold only for the worst problem, or only as n → ∞, are lines. `bounds` has the statements
+    that apply at each horizon, by key; `measured` the regret of policies at some.
     """
     times = list(bounds)
     trivial = np.array(times) * problem.gaps.max()
@@ -57,7 +50,7 @@ def regret_and_bounds(
     figure.set_size_inches(7, 5.5)
 
     def values(key: str) -> Floats:
-        return np.array([one[key].value if key in one else np.nan for one in bounds.values()])
+        return np.array([at[key].value if key in at else np.nan for at in bounds.values()])
 
     axes.plot(times, trivial, color=GREY, linewidth=0.8, label=r"trivial bound $n\Delta_{\max}$")
     for label, upper, lower, family, hatch in (
@@ -66,16 +59,9 @@ def regret_and_bounds(
     ):
         most, least = np.minimum(values(upper), trivial), np.nan_to_num(values(lower))
         color = POLICY_STYLES[family][0]
-        axes.fill_between(
-            times,
-            least,
-            most,
-            facecolor=(color, 0.13),
-            edgecolor=(color, 0.4),
-            hatch=hatch,
-            linewidth=0,
-            label=f"{label}: proven to lie here",
-        )
+        how: dict[str, Any] = {"facecolor": (color, 0.13), "edgecolor": (color, 0.4)}
+        label = f"{label}: proven to lie here"
+        axes.fill_between(times, least, most, **how, hatch=hatch, linewidth=0, label=label)
         for edge in (most, np.where(least > 0, least, np.nan)):
             axes.plot(times, edge, color=color, alpha=0.6, linewidth=1.0)
     for key, label, dashes in (
@@ -84,7 +70,7 @@ def regret_and_bounds(
     ):
         if np.nan_to_num(values(key)).any():
             axes.plot(times, values(key), color=GREY, linestyle=dashes, linewidth=1.2, label=label)
-    _draw_measured(axes, [(n, one, 1.0) for n, result in measured.items() for one in result])
+    _draw_measured(axes, [(n, policy, 1.0) for n, result in measured.items() for policy in result])
     if len(times) > 1:
         axes.set_xscale("log")
         axes.set_xlim(times[0], times[-1])
@@ -95,7 +81,7 @@ def regret_and_bounds(
     if trivial.any():
         axes.set_yscale("log")
     # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
-    shown = [one.mean_regret for result in measured.values() for one in result]
+    shown = [policy.mean_regret for result in measured.values() for policy in result]
     shown += [*trivial, *values("minimax_lower_bound")]
     axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
@@ -111,22 +97,18 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
     def curve(name: str) -> list[float]:
         return [row[name] / row["K"] for row in rows]
 
-    axes.fill_between(
-        K,
-        0,
-        curve("necessary"),
-        color="#56b4e9",
-        alpha=0.35,
-        linewidth=0,
-        label="impossible if regret after one bad arm is raised to 1\n"
-        r"is at most $\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$, constant 1",
-    )
+    order = r"$\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$"
+    label = f"impossible if regret after one bad arm is raised to 1\nis at most {order}, constant 1"
+    impossible = curve("necessary")
+    axes.fill_between(K, 0, impossible, color="#56b4e9", alpha=0.35, linewidth=0, label=label)
     for name, label, dashes in (
         ("theorem1", "theorem 1 (order)", _DOTS),
         ("conjectured", "conjecture (order)", _LONG_DASHES),
     ):
         axes.plot(K, curve(name), color=GREY, linestyle=dashes, linewidth=1.4, label=label)
-    _draw_measured(axes, [(row["K"], one, row["K"]) for row in rows for one in row["measured"]])
+    _draw_measured(
+        axes, [(row["K"], policy, row["K"]) for row in rows for policy in row["measured"]]
+    )
     axes.set_xscale("log")
     axes.set_xlim(K[0], K[-1])
     axes.set_ylim(bottom=0)
@@ -142,14 +124,8 @@ def lemmas_at_work(
 ) -> Figure:
     """Draw the best arm's walk within its boundary, and lemmas: what is promised, what is found.
 
-    Parameters
-    ----------
-    checks : list of tuple
-        A lemma's name, "probability", "algebra" or "constant", what is promised, what is found.
-    t, walk : array
-        The mean noise of the best arm after t pulls.
-    boundaries : dict
-        The boundary at t, for some β.
+    A check is a lemma's name, its kind, what is promised and what is found. `walk` is the mean
+    noise of the best arm after t pulls, `boundaries` its boundary at t for some β.
     """
     figure, (left, sides) = empty_panels(2, size=(6.2, 4.6))
     for (beta, edge), dashes in zip(boundaries.items(), ("solid", _LONG_DASHES), strict=True):
@@ -186,13 +162,13 @@ def lemmas_at_work(
 
 def _draw_measured(axes: Axes, found: Sequence[tuple[int, PolicyResult, float]]) -> None:
     """Draw a line for each policy, from triples of x, result, and what its regret is divided by."""
-    for policy, style in policy_styles(one.policy for _, one, _ in found).items():
+    for policy, style in policy_styles(result.policy for _, result, _ in found).items():
         mine = [triple for triple in found if triple[1].policy == policy]
         draw_estimates(
             axes,
             [x for x, _, _ in mine],
-            [one.mean_regret / unit for _, one, unit in mine],
-            [float(one.stderr[-1]) / unit for _, one, unit in mine],
+            [result.mean_regret / unit for _, result, unit in mine],
+            [float(result.stderr[-1]) / unit for _, result, unit in mine],
             style,
             label=f"{mine[0][1].label}, measured",
             linewidth=1.8,

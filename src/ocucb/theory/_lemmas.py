@@ -107,6 +107,9 @@ class LemmaReport:
     >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
     >>> found["3"].lemma
     '3'
+    >>> found.table().split()[:2]
+    ['lemma', 'says']
+    >>> figure = found.plot()
     """
 
     proof: Proof
@@ -116,48 +119,26 @@ class LemmaReport:
 
     def __getitem__(self, lemma: str) -> LemmaCheck:
         """Return the check of a lemma."""
-        return next(one for one in self.checks if one.lemma == lemma)
+        return next(check for check in self.checks if check.lemma == lemma)
 
     def table(self) -> str:
-        """Return the report as text.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
-        >>> found.table().split()[:2]
-        ['lemma', 'says']
-        """
+        """Return the report as text."""
         rows = [("lemma", "says", "promised", "found", "generous by")]
-        for one in self.checks:
-            bar = f" ± {2.0 * one.error:.1g}" if one.error else ""
-            by = f"{one.generosity:.3g}" if one.holds else "does not hold"
-            rows.append((one.lemma, one.says, f"{one.promised:.3g}", f"{one.found:.3g}{bar}", by))
+        for c in self.checks:
+            bar = f" ± {2.0 * c.error:.1g}" if c.error else ""
+            by = f"{c.generosity:.3g}" if c.holds else "does not hold"
+            rows.append((c.lemma, c.says, f"{c.promised:.3g}", f"{c.found:.3g}{bar}", by))
         return table(rows, left=(0, 1))
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw a walk within its boundary, and promises beside findings.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
-        >>> figure = found.plot()
-        """
+        """Draw a walk within its boundary, and promises beside findings."""
         from ._figures import lemmas_at_work
 
         t = np.unique(np.geomspace(1, self.walk.size, 200).astype(np.int64))
-        names = ["failure event" if c.lemma == "F" else f"lemma {c.lemma}" for c in self.checks]
+        names = {"F": "failure event"}
         rows = [
-            (name, c.kind, c.promised, c.found) for name, c in zip(names, self.checks, strict=True)
+            (names.get(c.lemma, f"lemma {c.lemma}"), c.kind, c.promised, c.found)
+            for c in self.checks
         ]
         edges = {beta: _boundary(self.proof, t, self.gap, beta) for beta in (1.0, 2.0)}
         return lemmas_at_work(rows, t, self.walk[t - 1], edges)
@@ -178,31 +159,21 @@ def check_lemmas(
 
     Parameters
     ----------
-    means : list of float
-        The arms' expected rewards.
     horizon : int
         Rounds, n. All rewards that any arm could ever pay are drawn, Gaussian with standard
         deviation 1, so it should be some thousands at most.
     runs : int, optional
         Runs of OCUCB; a hundred times as many walks are drawn for the probabilities.
-    rng : int, numpy Generator or None, optional
-        Seed, as for `numpy.random.default_rng`.
     gap : float, optional
         The Δ at which probabilities are compared; the smallest gap by default.
-    alpha, psi : float, optional
-        The parameters of OCUCB.
     given : Proof, optional
         The quantities of the proof, as from `proof`; by default with small constants.
-
-    Returns
-    -------
-    LemmaReport
 
     Examples
     --------
     >>> from ocucb import theory
     >>> found = theory.check_lemmas([0.0, -0.5, -1.0], 500, runs=20, rng=1)
-    >>> all(one.holds for one in found.checks)
+    >>> all(check.holds for check in found.checks)
     True
     """
     quantities = given or proof(

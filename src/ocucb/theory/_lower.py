@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from .._text import to_count, to_float
 from .._types import Floats
 from ..problems import Numbers, gaussian, of_kind
-from ..rewards import KINDS
-from ._quantities import Bound, complexities_of, in_range, instance
-from ._upper import BOOK, PAPER
+from ..rewards import KINDS, Rewards
+from ._quantities import Bound, Instance, complexities_of, in_range, instance, states
+from ._upper import BOOK, PAPER, sqrt_nK_log_K
+
+_WORST = "the worst problem with K arms"
+_shape = partial(states, "lower", "shape", rewards="gaussian")
+_bound = partial(Bound, side="lower", kind="bound", rewards="gaussian")
 
 
 def balanced_family(K: int, gap: float) -> Floats:
     """Return the K mean vectors of theorem 19, one per row.
 
     Arm 1 has mean Δ; in row i > 1 arm i has 2Δ; all others have 0.
-
-    Parameters
-    ----------
-    K : int
-        Number of arms, at least 2.
-    gap : float
-        Δ, above 0.
 
     Returns
     -------
@@ -64,10 +62,6 @@ def balanced_constant(ratio: float) -> float:
     ratio : float
         n/H, at least e.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import theory
@@ -93,18 +87,8 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
 
     Parameters
     ----------
-    K : int
-        Number of arms, at least 2.
-    gap : float
-        Δ, above 0.
-    horizon : int
-        Rounds, n.
     sigma : float, optional
         Standard deviation of the rewards.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -122,25 +106,17 @@ def balanced_lower_bound(K: int, gap: float, horizon: float, sigma: float = 1.0)
             f"{n / math.e:.4g}; use a larger horizon or gap."
         )
     constant = balanced_constant(n / H)
-    return Bound(
+    return _bound(
         "any policy",
-        "lower",
-        "bound",
-        sigma * constant * (K - 1) / scaled * math.log(n / H),
-        "one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
-        f"H <= n/e; constant {constant:.3f} for this n/H",
-        f"{PAPER}, theorem 19, repaired and sharpened in docs/slips.md",
-        rewards="gaussian",
+        value=sigma * constant * (K - 1) / scaled * math.log(n / H),
+        about="one of the family Δ, 0, …, 0 with any one arm raised to 2Δ",
+        condition=f"H <= n/e; constant {constant:.3f} for this n/H",
+        source=f"{PAPER}, theorem 19, repaired and sharpened in docs/slips.md",
     )
 
 
 def unbalanced_family(means: Numbers) -> Floats:
     """Return the mean vectors μ^i of the paper's last lower bound: row i adds 2Δ_i to arm i.
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
 
     Returns
     -------
@@ -158,25 +134,18 @@ def unbalanced_family(means: Numbers) -> Floats:
     return problem.means + np.diag(2 * problem.gaps)
 
 
-def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+@_shape(
+    "any policy",
+    "one of the family in which one arm's mean is raised by twice its gap",
+    "one best arm, every logarithm positive",
+    f"{PAPER}, unbalanced reward vector (proof omitted there)",
+)
+def unbalanced_lower_shape(problem: Instance) -> float:
     """Return the shape of the lower bound for an arbitrary mean vector, on `unbalanced_family`.
 
     For one i, regret is of order Σ_{j≠i} log(n / (log(K) H_ij)) / (Δ_j + Δ_i) with
     H_ij = Σ_{k≠i} min((Δ_k + Δ_i)^-2, (Δ_j + Δ_i)^-2). The theorem does not
     say which i, so this is the smallest.
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -185,7 +154,6 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
     >>> round(shape.value, 4)  # i = 2 or 3: 1/0.5 log(1000/(5 log 3)) + log(1000/(2 log 3))
     16.5291
     """
-    problem = instance(means, horizon, sigma)
     K, gaps = problem.arms, problem.gaps
     if K < 2 or problem.best_arms > 1:
         raise ValueError(
@@ -203,35 +171,23 @@ def unbalanced_lower_shape(means: Numbers, horizon: float, sigma: float = 1.0) -
                 f"got n = {problem.horizon}; use a larger horizon."
             )
         values.append(float((logs / others).sum()))
-    return Bound(
-        "any policy",
-        "lower",
-        "shape",
-        sigma * min(values),
-        "one of the family in which one arm's mean is raised by twice its gap",
-        "one best arm, every logarithm positive",
-        f"{PAPER}, unbalanced reward vector (proof omitted there)",
-        rewards="gaussian",
-    )
+    return min(values)
 
 
-def one_parameter_kinds() -> list[str]:
+def one_parameter_kinds() -> list[Rewards]:
     """Return the kinds of reward that Lai and Robbins' bound is proved for.
 
-    Those that only the mean is unknown of, with a likelihood ratio that depends on the sum alone.
+    Only their mean is unknown, and likelihood ratios depend on the sum of the rewards alone.
     """
     return [
-        kind.name
+        kind
         for kind in KINDS.values()
         if kind.divergence is not None and kind.log_likelihood_ratio is not None
     ]
 
 
 def lai_robbins(
-    means: Numbers,
-    horizon: float,
-    sigma: float = 1.0,
-    rewards: str = "gaussian",
+    means: Numbers, horizon: float, sigma: float = 1.0, rewards: str = "gaussian"
 ) -> Bound:
     """Return Lai and Robbins' Σ Δ_i/kl(μ_i, μ*) log n, which regret reaches or exceeds as n → ∞.
 
@@ -239,18 +195,10 @@ def lai_robbins(
 
     Parameters
     ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
     sigma : float, optional
         Standard deviation of Gaussian rewards; Bernoulli rewards have none to choose.
     rewards : str, optional
         Kind of reward: "gaussian" or "bernoulli".
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -260,7 +208,7 @@ def lai_robbins(
     >>> round(theory.lai_robbins([0.03, 0.02], 10**6, rewards="bernoulli").value, 1)
     71.1
     """
-    known = one_parameter_kinds()
+    known = [kind.name for kind in one_parameter_kinds()]
     if rewards not in known:
         raise ValueError(f"rewards must be {' or '.join(map(repr, known))}, got {rewards!r}.")
     checked = instance(means, horizon, sigma)
@@ -287,16 +235,8 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
 
     Parameters
     ----------
-    K : int
-        Number of arms, at least 2.
-    horizon : int
-        Rounds, n.
     sigma : float, optional
         Standard deviation of the rewards.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -308,33 +248,18 @@ def minimax_lower_bound(K: int, horizon: float, sigma: float = 1.0) -> Bound:
     sigma = instance([0.0], n, sigma).sigma
     if n < K - 1:
         raise ValueError(f"the worst-case lower bound needs n >= K - 1 = {K - 1}, got n = {n}.")
-    return Bound(
+    return _bound(
         "any policy",
-        "lower",
-        "bound",
-        sigma * math.sqrt((K - 1) * n) / 27,
-        "the worst problem with K arms and means within sigma",
-        "n >= K - 1",
-        f"{BOOK}, theorem 15.2",
-        rewards="gaussian",
+        value=sigma * math.sqrt((K - 1) * n) / 27,
+        about=f"{_WORST} and means within sigma",
+        condition="n >= K - 1",
+        source=f"{BOOK}, theorem 15.2",
     )
 
 
-def ucb_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+@_shape("ucb", _WORST, "n → ∞", f"{PAPER}, introduction")
+def ucb_worst_case_shape(problem: Instance) -> float:
     """Return the order of UCB's regret on the worst problem: at least sqrt(nK log n).
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -342,37 +267,19 @@ def ucb_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> 
     >>> round(theory.ucb_worst_case_shape([0.0, -0.5], 800).value, 3)
     103.418
     """
-    problem = instance(means, horizon, sigma)
-    n, K = problem.horizon, problem.arms
-    return Bound(
-        "ucb",
-        "lower",
-        "shape",
-        sigma * math.sqrt(n * K * math.log(n)),
-        "the worst problem with K arms",
-        "n → ∞",
-        f"{PAPER}, introduction",
-        rewards="gaussian",
-    )
+    return math.sqrt(problem.horizon * problem.arms * math.log(problem.horizon))
 
 
-def thompson_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+@_shape(
+    "thompson",
+    _WORST,
+    "Gaussian prior",
+    "Agrawal and Goyal (2013), Further optimal regret bounds for Thompson sampling",
+)
+def thompson_worst_case_shape(problem: Instance) -> float:
     """Return the order of Thompson sampling's regret on the worst problem: sqrt(nK log K).
 
     With a Gaussian prior it is at least of this order, and at most as well.
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -380,20 +287,7 @@ def thompson_worst_case_shape(means: Numbers, horizon: float, sigma: float = 1.0
     >>> round(theory.thompson_worst_case_shape([0.0, -0.5], 800).value, 4)
     33.3022
     """
-    problem = instance(means, horizon, sigma)
-    n, K = problem.horizon, problem.arms
-    if K < 2:
-        raise ValueError("sqrt(nK log K) needs at least 2 arms, got 1.")
-    return Bound(
-        "thompson",
-        "lower",
-        "shape",
-        sigma * math.sqrt(n * K * math.log(K)),
-        "the worst problem with K arms",
-        "Gaussian prior",
-        "Agrawal and Goyal (2013), Further optimal regret bounds for Thompson sampling",
-        rewards="gaussian",
-    )
+    return sqrt_nK_log_K(problem)
 
 
 def promise_lower_bound(
@@ -413,16 +307,6 @@ def promise_lower_bound(
     ----------
     promise : callable
         An upper bound such as `ucb_bound`, called with means, horizon and sigma.
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------
@@ -458,16 +342,9 @@ def promise_lower_bound(
             return max(0.0, 2 * log / ((1 + epsilon) * width / problem.sigma) ** 2)
 
         total += float(arms * width * _largest(pulls))
-    return Bound(
-        here.policy,
-        "lower",
-        "bound",
-        total,
-        "this problem",
-        f"the policy keeps its upper bound ({here.source})",
-        f"{BOOK}, proof of theorem 16.4",
-        rewards="gaussian",
-    )
+    condition = f"the policy keeps its upper bound ({here.source})"
+    about, source = "this problem", f"{BOOK}, proof of theorem 16.4"
+    return _bound(here.policy, value=total, about=about, condition=condition, source=source)
 
 
 def _largest(function: Callable[[float], float]) -> float:

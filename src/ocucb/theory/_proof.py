@@ -26,6 +26,8 @@ from ._quantities import Instance, in_range, instance, log_plus
 class Proof:
     """The proof's quantities for one problem, in units of sigma, as `proof` returns them.
 
+    Methods take T, a number of pulls, or `gap`, any Δ > 0.
+
     The lemmas about them hold for any c_6 > 0, c_9 >= e², c_10 >= e/2 and γ > 1, whether or not
     these belong to a complete set of constants.
 
@@ -44,6 +46,21 @@ class Proof:
     >>> found = theory.proof([0.0, -1.0], 100_000)
     >>> found.delta(1) < found.delta(100) <= 0.5
     True
+    >>> round(found.delta(100), 6)  # two arms, c_6 = 1: 2 * 100 / n
+    0.002
+    >>> bool(abs(found.u_at(1.0) - found.u[1]) < 1e-6)
+    True
+    >>> found.delta_at(1.0) == found.delta(found.u_at(1.0))
+    True
+    >>> found.k_star(0.5) >= found.k_star(1.0)
+    True
+    >>> found.delta_tilde(1.0) <= found.delta_tilde_bound(1.0)  # lemma 5
+    True
+    >>> found.delta_tilde_bound(0.5) > found.delta_tilde_bound(1.0)
+    True
+    >>> import numpy as np
+    >>> found.beta(np.array([[0.1, 0.2], [8.0, 0.1]]), gap=1.0) > 1.0
+    array([False,  True])
     """
 
     problem: Instance
@@ -80,131 +97,29 @@ class Proof:
         return float(brentq(lambda x: x - right(x), low, high, xtol=1e-300, rtol=1e-14))
 
     def delta(self, T: float) -> float:
-        """Return δ_T = min(1/2, c_6/n Σ_i min(u_i, T)).
-
-        Parameters
-        ----------
-        T : float
-            A number of pulls.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> round(found.delta(100), 6)  # two arms, c_6 = 1: 2 * 100 / n
-        0.002
-        """
+        """Return δ_T = min(1/2, c_6/n Σ_i min(u_i, T))."""
         return self._delta(T, self.u)
 
     def u_at(self, gap: float) -> float:
-        """Return u_Δ for any Δ > 0.
-
-        Parameters
-        ----------
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> bool(abs(found.u_at(1.0) - found.u[1]) < 1e-6)
-        True
-        """
+        """Return u_Δ for any Δ > 0."""
         return self._solve(in_range(gap, "gap"), self.u)
 
     def delta_at(self, gap: float) -> float:
-        """Return δ_Δ, which is δ_T at T = u_Δ.
-
-        Parameters
-        ----------
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> found.delta_at(1.0) == found.delta(found.u_at(1.0))
-        True
-        """
+        """Return δ_Δ, which is δ_T at T = u_Δ."""
         return self.delta(self.u_at(gap))
 
     def k_star(self, gap: float) -> int:
-        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lemma 5).
-
-        Parameters
-        ----------
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        int
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> found.k_star(0.5) >= found.k_star(1.0)
-        True
-        """
+        """Return k* = min {k >= 0 : γ^(k+1) >= log(1/δ_Δ)/Δ²} (lemma 5)."""
         target = math.log(1 / self.delta_at(gap)) / gap**2
         return max(0, math.ceil(math.log(target) / math.log(self.gamma) - 1e-12) - 1)
 
     def delta_tilde(self, gap: float) -> float:
-        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6.
-
-        Parameters
-        ----------
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> found.delta_tilde(1.0) <= found.delta_tilde_bound(1.0)  # lemma 5
-        True
-        """
+        """Return δ̃_Δ = c_γ (δ_Δ + Σ_{k<k*} δ at γ^(k+1)), the failure probability of lemma 6."""
         peeled = sum(self.delta(self.gamma ** (k + 1)) for k in range(self.k_star(gap)))
         return c_gamma(self.gamma, self.most) * (self.delta_at(gap) + peeled)
 
     def delta_tilde_bound(self, gap: float) -> float:
-        """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1).
-
-        Parameters
-        ----------
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> found.delta_tilde_bound(0.5) > found.delta_tilde_bound(1.0)
-        True
-        """
+        """Return the right side of lemma 5, with c_5 = c_6 c_γ (2γ-1)/(γ-1)."""
         c5 = self.c6 * c_gamma(self.gamma, self.most) * (2 * self.gamma - 1) / (self.gamma - 1)
         at = self.u_at(gap)
         below = self.u[self.u < at]
@@ -215,27 +130,9 @@ class Proof:
     def beta(self, means: Floats, gap: float) -> Floats:
         """Return β_{i,Δ} of arms whose mean of the first t rewards is off by means[..., t-1].
 
-        This is the smallest β >= 1 such that, for all t,
+        `means` has running means of an arm's noise along its last axis. β is the smallest number of
+        at least 1 such that, for all t,
         ``|mean| <= sqrt(2γβ/t log(1/δ_t)) + sqrt(2) γ Δ``.
-
-        Parameters
-        ----------
-        means : numpy.ndarray
-            Along the last axis, running means of an arm's noise after 1, 2, … pulls.
-        gap : float
-            Δ, above 0.
-
-        Returns
-        -------
-        numpy.ndarray
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ocucb import theory
-        >>> found = theory.proof([0.0, -1.0], 100_000)
-        >>> found.beta(np.array([[0.1, 0.2], [8.0, 0.1]]), gap=1.0) > 1.0
-        array([False,  True])
         """
         t = np.arange(1, means.shape[-1] + 1)
         sums = np.minimum.outer(t.astype(float), self.u).sum(axis=1)
@@ -261,20 +158,10 @@ def proof(
 
     Parameters
     ----------
-    means : list of float
-        The arms' expected rewards.
-    horizon : int
-        Rounds, n.
     given : Constants, optional
         Where to take γ, c_6, c_9 and c_10 from.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
     gamma, c6, c9, c10 : float, optional
         Used without `given`. The defaults are such that δ_T is not always 1/2.
-
-    Returns
-    -------
-    Proof
 
     Examples
     --------

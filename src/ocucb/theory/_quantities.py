@@ -7,8 +7,10 @@ and the regret is sigma times the value of the formula.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from functools import wraps
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ import numpy.typing as npt
 from .._text import to_count, to_float, to_floats
 from .._types import Floats
 from ..problems import Numbers, Problem, gaussian
+from ..rewards import KINDS
 
 Kind = Literal["bound", "shape", "limit"]
 
@@ -52,6 +55,9 @@ class Bound:
     >>> bound = theory.moss_bound([0.0, -0.5], 800)
     >>> bound.policy, bound.side, bound.kind, bound.value
     ('moss:constant=4', 'upper', 'bound', 1560.5)
+    >>> import ocucb
+    >>> theory.minimax_lower_bound(2, 1000).covers(ocucb.bernoulli([0.5, 0.4]))
+    False
     """
 
     policy: str
@@ -64,25 +70,8 @@ class Bound:
     rewards: str = "subgaussian"
 
     def covers(self, problem: Problem) -> bool:
-        """Tell whether it is proved for the kind of reward that a problem has.
-
-        Parameters
-        ----------
-        problem : Problem
-            The problem.
-
-        Returns
-        -------
-        bool
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> theory.minimax_lower_bound(2, 1000).covers(ocucb.bernoulli([0.5, 0.4]))
-        False
-        """
-        return self.rewards in ("subgaussian", problem.rewards.name)
+        """Tell whether it is proved for the kind of reward that a problem has."""
+        return self.rewards == "subgaussian" or KINDS.get(self.rewards) is problem.rewards
 
     @property
     def needs(self) -> str:
@@ -131,6 +120,39 @@ def instance(means: Numbers, horizon: float, sigma: float = 1.0) -> Instance:
     return Instance(scaled, to_count(horizon, "horizon"), problem.sigma)
 
 
+class BoundFunction(Protocol):
+    """A theorem as a function of the problem."""
+
+    def __call__(self, means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+        """Return the bound for a problem."""
+
+
+def states(
+    side: Literal["upper", "lower"],
+    kind: Kind,
+    policy: str,
+    about: str,
+    condition: str,
+    source: str,
+    rewards: str = "subgaussian",
+) -> Callable[[Callable[[Instance], float]], BoundFunction]:
+    """Turn a formula, in units of sigma, into a function that returns a `Bound` with these facts.
+
+    The function takes means, horizon and sigma, and checks them.
+    """
+
+    def decorated(formula: Callable[[Instance], float]) -> BoundFunction:
+        @wraps(formula, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+        def evaluate(means: Numbers, horizon: float, sigma: float = 1.0) -> Bound:
+            value = sigma * formula(instance(means, horizon, sigma))
+            return Bound(policy, side, kind, value, about, condition, source, rewards)
+
+        del evaluate.__wrapped__  # or signatures would be those of formulas
+        return evaluate
+
+    return decorated
+
+
 def in_range(value: float, name: str) -> float:
     """Return a positive number, or refuse one whose square would overflow or underflow."""
     value = to_float(value, name, "between 1e-100 and 1e100")
@@ -152,10 +174,6 @@ def log_plus(x: npt.ArrayLike) -> Floats:
     x : array_like
         Numbers of at least 0.
 
-    Returns
-    -------
-    numpy.ndarray
-
     Examples
     --------
     >>> from ocucb import theory
@@ -172,15 +190,6 @@ def log_plus(x: npt.ArrayLike) -> Floats:
 def gaps(means: Numbers) -> Floats:
     """Return Δ_i = max_j μ_j - μ_i for every arm, in order.
 
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-
-    Returns
-    -------
-    numpy.ndarray
-
     Examples
     --------
     >>> from ocucb import theory
@@ -192,17 +201,6 @@ def gaps(means: Numbers) -> Floats:
 
 def complexity(means: Numbers, sigma: float = 1.0) -> float:
     """Return H = Σ σ²/Δ_i² over the arms with Δ_i > 0 (section 2.1).
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -218,17 +216,6 @@ def complexities(means: Numbers, sigma: float = 1.0) -> Floats:
     """Return H_i = Σ_j min(σ²/Δ_i², σ²/Δ_j²) of theorem 1 for every arm, in order.
 
     The sum includes the best arms, each of which adds σ²/Δ_i². The H_i of a best arm is infinite.
-
-    Parameters
-    ----------
-    means : list of float
-        The arms' expected rewards.
-    sigma : float, optional
-        Rewards are sigma-subgaussian.
-
-    Returns
-    -------
-    numpy.ndarray
 
     Examples
     --------

@@ -16,6 +16,7 @@ import numpy as np
 from .._text import table, to_count
 from .._types import Floats
 from ..problems import Problem, gaussian
+from ..rewards import Rewards
 from . import _lower, _upper
 from ._constants import best_constants
 from ._quantities import Bound, complexities, complexity
@@ -42,26 +43,6 @@ def _balanced(means: Floats, horizon: float, sigma: float) -> Bound:
     return _lower.balanced_lower_bound(means.size, float(positive[0]), horizon, sigma)
 
 
-def _best_ocucb(means: Floats, horizon: float, sigma: float) -> Bound:
-    return _upper.ocucb_bound(means, horizon, sigma, given=best_constants())
-
-
-def _best_ocucb_minimax(means: Floats, horizon: float, sigma: float) -> Bound:
-    return _upper.ocucb_minimax_bound(means, horizon, sigma, given=best_constants(goal="C2"))
-
-
-def _minimax(means: Floats, horizon: float, sigma: float) -> Bound:
-    return _lower.minimax_lower_bound(means.size, horizon, sigma)
-
-
-def _ucb_promise(means: Floats, horizon: float, sigma: float) -> Bound:
-    return _lower.promise_lower_bound(_upper.ucb_bound, means, horizon, sigma)
-
-
-def _moss_promise(means: Floats, horizon: float, sigma: float) -> Bound:
-    return _lower.promise_lower_bound(_upper.moss_bound, means, horizon, sigma)
-
-
 @dataclass(frozen=True)
 class Statement:
     """A theorem: its title, and the function that evaluates it for means, horizon and sigma.
@@ -71,41 +52,45 @@ class Statement:
 
     title: str
     bound: Callable[..., Bound]
-    kinds: Callable[[], list[str]] = list
+    kinds: Callable[[], list[Rewards]] = list
 
 
-STATEMENTS = {
-    "ocucb_shape": Statement("OCUCB, theorem 1", _upper.ocucb_shape),
-    "ocucb_bound": Statement("OCUCB, theorem 1 with C_1", _upper.ocucb_bound),
-    "ocucb_bound_best": Statement("OCUCB, theorem 1 with the smallest C_1", _best_ocucb),
-    "ocucb_minimax_shape": Statement("OCUCB, theorem 2", _upper.ocucb_minimax_shape),
-    "ocucb_minimax_bound": Statement("OCUCB, theorem 2 with C_2", _upper.ocucb_minimax_bound),
-    "ocucb_minimax_bound_best": Statement(
-        "OCUCB, theorem 2 with the smallest C_2", _best_ocucb_minimax
-    ),
-    "aocucb_shape": Statement("AOCUCB", _upper.aocucb_shape),
-    "aocucb_minimax_shape": Statement("AOCUCB, worst case", _upper.aocucb_minimax_shape),
-    "ucb_shape": Statement("UCB", _upper.ucb_shape),
-    "ucb_bound": Statement("UCB, constant 8", _upper.ucb_bound),
-    "ucb_minimax_bound": Statement("UCB, constant 8, worst case", _upper.ucb_minimax_bound),
-    "moss_problem_shape": Statement("MOSS", _upper.moss_problem_shape),
-    "moss_shape": Statement("MOSS, worst case", _upper.moss_shape),
-    "moss_bound": Statement("MOSS, constant 4", _upper.moss_bound),
-    "improved_ucb_bound": Statement("improved UCB", _upper.improved_ucb_bound),
-    "improved_ucb_minimax_bound": Statement(
-        "improved UCB, worst case", _upper.improved_ucb_minimax_bound
-    ),
-    "balanced_lower_bound": Statement("equal gaps", _balanced),
-    "unbalanced_lower_shape": Statement("arbitrary gaps", _lower.unbalanced_lower_shape),
-    "lai_robbins": Statement("Lai and Robbins", _lower.lai_robbins, _lower.one_parameter_kinds),
-    "minimax_lower_bound": Statement("worst case", _minimax),
-    "ucb_worst_case_shape": Statement("UCB's own worst case", _lower.ucb_worst_case_shape),
-    "thompson_worst_case_shape": Statement(
-        "Thompson sampling's own worst case", _lower.thompson_worst_case_shape
-    ),
-    "ucb_promise_lower_bound": Statement("UCB's own promise", _ucb_promise),
-    "moss_promise_lower_bound": Statement("MOSS's own promise", _moss_promise),
-}
+_TITLES: dict[str, tuple[str, Callable[..., Bound]]] = {
+    "ocucb_shape": ("OCUCB, theorem 1", _upper.ocucb_shape),
+    "ocucb_bound": ("OCUCB, theorem 1 with C_1", _upper.ocucb_bound),
+    "ocucb_bound_best": ("OCUCB, theorem 1 with the smallest C_1",
+        lambda means, n, sigma: _upper.ocucb_bound(means, n, sigma, given=best_constants())),
+    "ocucb_minimax_shape": ("OCUCB, theorem 2", _upper.ocucb_minimax_shape),
+    "ocucb_minimax_bound": ("OCUCB, theorem 2 with C_2", _upper.ocucb_minimax_bound),
+    "ocucb_minimax_bound_best": ("OCUCB, theorem 2 with the smallest C_2",
+        lambda means, n, sigma: _upper.ocucb_minimax_bound(
+            means, n, sigma, given=best_constants(goal="C2"))),
+    "aocucb_shape": ("AOCUCB", _upper.aocucb_shape),
+    "aocucb_minimax_shape": ("AOCUCB, worst case", _upper.aocucb_minimax_shape),
+    "ucb_shape": ("UCB", _upper.ucb_shape),
+    "ucb_bound": ("UCB, constant 8", _upper.ucb_bound),
+    "ucb_minimax_bound": ("UCB, constant 8, worst case", _upper.ucb_minimax_bound),
+    "moss_problem_shape": ("MOSS", _upper.moss_problem_shape),
+    "moss_shape": ("MOSS, worst case", _upper.moss_shape),
+    "moss_bound": ("MOSS, constant 4", _upper.moss_bound),
+    "improved_ucb_bound": ("improved UCB", _upper.improved_ucb_bound),
+    "improved_ucb_minimax_bound": ("improved UCB, worst case", _upper.improved_ucb_minimax_bound),
+    "balanced_lower_bound": ("equal gaps", _balanced),
+    "unbalanced_lower_shape": ("arbitrary gaps", _lower.unbalanced_lower_shape),
+    "lai_robbins": ("Lai and Robbins", _lower.lai_robbins),
+    "minimax_lower_bound": ("worst case",
+        lambda means, *rest: _lower.minimax_lower_bound(means.size, *rest)),
+    "ucb_worst_case_shape": ("UCB, worst case", _lower.ucb_worst_case_shape),
+    "thompson_worst_case_shape": ("Thompson sampling, worst case",
+        _lower.thompson_worst_case_shape),
+    "ucb_promise_lower_bound": ("UCB, if it keeps its upper bound",
+        lambda *problem: _lower.promise_lower_bound(_upper.ucb_bound, *problem)),
+    "moss_promise_lower_bound": ("MOSS, if it keeps its upper bound",
+        lambda *problem: _lower.promise_lower_bound(_upper.moss_bound, *problem)),
+}  # fmt: skip
+# proved for more than one kind of reward
+_KINDS = {"lai_robbins": _lower.one_parameter_kinds}
+STATEMENTS = {key: Statement(*row, _KINDS.get(key, list)) for key, row in _TITLES.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +118,15 @@ class Report:
     >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
     >>> found.statements["moss_shape"].value == (1000 * 2) ** 0.5
     True
+    >>> "Lai and Robbins" in found.table()
+    True
+    >>> found.to_dict()["H"]
+    4.0
+    >>> figure = found.plot()
+    >>> found.at(10_000)["moss_shape"].value > found.at(1000)["moss_shape"].value
+    True
+    >>> found.horizons()[0], found.horizons()[-1]
+    (20, 1000)
     """
 
     problem: Problem
@@ -142,20 +136,7 @@ class Report:
     curve: dict[int, SimulationResult] = field(default_factory=dict)
 
     def table(self) -> str:
-        """Return the report as text.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
-        >>> "Lai and Robbins" in found.table()
-        True
-        """
+        """Return the report as text."""
         H_i = complexities(self.problem.means, self.problem.sigma)
         lines = [
             f"{self.problem.name}, sigma = {self.problem.sigma:g}, n = {self.horizon}",
@@ -164,48 +145,35 @@ class Report:
         ]
         for side, title in (("upper", "Regret is at most"), ("lower", "Regret is at least")):
             rows: list[tuple[str, ...]] = []
-            for key, one in self.statements.items():
-                if not isinstance(one, str) and one.side == side:
-                    what = f"{STATEMENTS[key].title} ({one.policy}): {one.about}"
-                    rows.append((_shown(one.value), one.kind, what))
-                    rows += [("", "", f"needs {one.needs}"), ("", "", one.source)]
+            for key, bound in self.statements.items():
+                if not isinstance(bound, str) and bound.side == side:
+                    value = f"{bound.value:.3g}" if bound.value >= 1e6 else f"{bound.value:.2f}"
+                    what = f"{STATEMENTS[key].title} ({bound.policy}): {bound.about}"
+                    rows += [(value, bound.kind, what), ("", "", f"needs {bound.needs}")]
+                    rows.append(("", "", bound.source))
             if rows:
                 lines += ["", title, indent(table(rows, left=(1, 2)), "  ")]
-        refused = {key: one for key, one in self.statements.items() if isinstance(one, str)}
-        if refused:
-            lines += ["", "Not applicable"]
-            lines += [f"  {STATEMENTS[key].title}: {reason}" for key, reason in refused.items()]
+        refused = [
+            f"  {STATEMENTS[key].title}: {reason}"
+            for key, reason in self.statements.items()
+            if isinstance(reason, str)
+        ]
+        lines += ["", "Not applicable", *refused] if refused else []
         lines += ["", "A shape is known only up to a constant factor; a limit holds only as n → ∞."]
         if self.measured is not None:
             lines += ["", "Measured", self.measured.table()]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain numbers: the object of ``--json``.
-
-        Returns
-        -------
-        dict
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
-        >>> found.to_dict()["H"]
-        4.0
-        """
+        """Return the report as plain numbers: the object of ``--json``."""
         H_i = complexities(self.problem.means, self.problem.sigma)
-        found = [
-            {"statement": key, "title": STATEMENTS[key].title, **asdict(one)}
-            for key, one in self.statements.items()
-            if not isinstance(one, str)
-        ]
-        refused = [
-            {"statement": key, "title": STATEMENTS[key].title, "reason": one}
-            for key, one in self.statements.items()
-            if isinstance(one, str)
-        ]
+        found, refused = [], []
+        for key, bound in self.statements.items():
+            row = {"statement": key, "title": STATEMENTS[key].title}
+            if isinstance(bound, str):
+                refused.append({**row, "reason": bound})
+            else:
+                found.append({**row, **asdict(bound)})
         return {
             "problem": self.problem.name,
             "sigma": self.problem.sigma,
@@ -215,87 +183,39 @@ class Report:
             "bounds": found,
             "not_applicable": refused,
             "seed": None if self.measured is None else self.measured.seed,
-            "measured": [one.to_dict() for one in self.measured or ()],
+            "measured": [result.to_dict() for result in self.measured or ()],
         }
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw regret against n: upper and lower bounds as bands, and measured regret as lines.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
-        >>> figure = found.plot()
-        """
+        """Draw regret against n: upper and lower bounds as bands, and measured regret as lines."""
         from ._figures import regret_and_bounds
 
         return regret_and_bounds(self.problem, {n: self.at(n) for n in self.horizons()}, self.curve)
 
     def at(self, horizon: int) -> dict[str, Bound]:
-        """Return the statements that apply at another horizon.
-
-        Parameters
-        ----------
-        horizon : int
-            Rounds.
-
-        Returns
-        -------
-        dict
-            `Bound` by key.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
-        >>> found.at(10_000)["moss_shape"].value > found.at(1000)["moss_shape"].value
-        True
-        """
+        """Return the statements that apply at another horizon."""
         found = _evaluate(self.problem, horizon)
-        return {key: one for key, one in found.items() if not isinstance(one, str)}
+        return {key: bound for key, bound in found.items() if not isinstance(bound, str)}
 
     def horizons(self) -> list[int]:
-        """Return the horizons of the picture: equal steps of log n, from ten rounds per arm.
-
-        Returns
-        -------
-        list of int
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> from ocucb import theory
-        >>> found = theory.report(ocucb.gap(K=2, gap=0.5), 1000)
-        >>> found.horizons()[0], found.horizons()[-1]
-        (20, 1000)
-        """
+        """Return the horizons of the picture: equal steps of log n, from ten rounds per arm."""
         least = min(10 * self.problem.arms, self.horizon)
         steps = np.geomspace(least, self.horizon, CURVE_POINTS)
         return sorted({round(float(x)) for x in steps})
-
-
-def _shown(value: float) -> str:
-    return f"{value:.3g}" if value >= 1e6 else f"{value:.2f}"
 
 
 def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     found: dict[str, Bound | str] = {}
     for key, statement in STATEMENTS.items():
         kind = problem.rewards.name
-        more = {"rewards": kind} if kind in statement.kinds() else {}
+        more = {"rewards": kind} if problem.rewards in statement.kinds() else {}
         try:
-            one = statement.bound(problem.means, horizon, problem.sigma, **more)
+            bound = statement.bound(problem.means, horizon, problem.sigma, **more)
         except ValueError as reason:
             found[key] = str(reason)
             continue
-        refusal = f"it is proved for {one.rewards.capitalize()} rewards, and these are {kind}."
-        found[key] = one if one.covers(problem) else refusal
+        refusal = f"it is proved for {bound.rewards.capitalize()} rewards, and these are {kind}."
+        found[key] = bound if bound.covers(problem) else refusal
     return found
 
 
@@ -316,23 +236,13 @@ def report(
     problem : Problem
         The problem, with one sigma for all arms. Statements that are proved for Gaussian rewards
         only, such as most lower bounds, need them.
-    horizon : int
-        Rounds, n.
     policies : list of policies, optional
         The policies to measure; none by default.
     runs : int, optional
         Runs of each.
-    rng : int, numpy Generator or None, optional
-        Seed.
     curve : bool, optional
         Whether to measure at smaller horizons too, for `Report.plot`. Policies that use the
         horizon are given the smaller one.
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    Report
 
     Examples
     --------

@@ -21,6 +21,7 @@ import numpy as np
 from .._text import to_count, to_float
 from .._types import Floats
 from ..policies import Policy, to_policies
+from ..policies._rules import BonusRule, SamplingRule
 from ..problems import Problem
 
 _STEP = 0.1  # of the grid on which the walk's density lives, in standard deviations
@@ -81,7 +82,8 @@ def _player(policy: Any) -> Policy:
     """Return a policy whose way back to an arm is known."""
     (player,) = to_policies(policy)
     family = player.family
-    if (family.has_bonus and family.table is None) or family.kind == "sampling":
+    plain = isinstance(family.rule, BonusRule) and family.table is None
+    if plain or isinstance(family.rule, SamplingRule):
         return player
     raise ValueError(
         f"the tail of {player.label} is not known; choose a policy whose index is the mean plus a "
@@ -100,7 +102,7 @@ def _told(problem: Problem) -> float:
 
 def _largest(player: Policy, pulls: float, horizon: float) -> float:
     """Return the largest bonus with this many pulls, whatever the round."""
-    if player.family.kind == "sampling":
+    if isinstance(player.family.rule, SamplingRule):
         # in n rounds, the largest of n samples
         deviation = float(player.family.source(pulls, horizon, horizon, 2.0, *player.values))
         return deviation * math.sqrt(2.0 * math.log(horizon))
@@ -131,10 +133,6 @@ def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) ->
     regret : float
         With half of ``horizon * gap`` it is the probability of a failure.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import theory
@@ -144,7 +142,7 @@ def tail_estimate(policy: Any, problem: Problem, horizon: int, regret: float) ->
     '6.1e-04'
     """
     player = _player(policy)
-    if player.family.kind == "sampling":
+    if isinstance(player.family.rule, SamplingRule):
         raise ValueError(f"{player.label} has no bonus; only the exponent of its tail is known.")
     told = _told(problem)
     n = to_count(horizon, "horizon")

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain
+from ...reports.estimates import Uncertain, value_of
 from ...theory import moss_bound
 from ..claims import (
-    ARMS,
-    COMPARISON,
-    EVERY,
     FALSE,
     OUTDATED,
-    PANELS,
-    THOMPSON,
-    UNIFORM,
     Answer,
     Criterion,
     Curves,
@@ -24,8 +18,8 @@ from ..claims import (
     exactly,
     mean_of,
     up_to,
-    value_of,
 )
+from ..panels import ARMS, COMPARISON, EVERY, PANELS, THOMPSON, UNIFORM
 
 # One standard for what is practical, then and now: the seconds that a run, or a table that runs
 # need, takes on one core. Nobody would call a minute impractical, and nobody an hour practical.
@@ -67,28 +61,18 @@ def constant(policy: str, others: Sequence[float]) -> Callable[[Curves], Answer]
             for c in others
         }
         (line, c), least = min(ratios.items(), key=lambda item: item[1].value)
-        most = max(one.value for one in ratios.values())
+        most = max(map(value_of, ratios.values()))
         larger = f"{others[0]:g}" if len(others) == 1 else f"{others[0]:g} to {others[-1]:g}"
+        series = [
+            curves.drawn_over("constants", name, of_2.value, name.partition(", ")[2])
+            for name in lines
+            for of_2 in [curves.between("constants", name, 2, 2)]
+        ]
         return Answer(
             [exactly(f"{policy} with another constant over 2, at least", least, 1.0, below=False)],
             f"On four problems, {policy} with a constant of {larger} has {least} "
             f"({line.partition(', ')[2]}, {c:g}) to {most:.2f} times the regret of constant 2.",
-            Evidence(
-                "constant",
-                "regret over that with 2",
-                [
-                    Series(
-                        line.partition(", ")[2],
-                        curves.xs("constants"),
-                        [
-                            p.mean / curves.between("constants", line, 2, 2).value
-                            for p in curves.line("constants", line)
-                        ],
-                    )
-                    for line in lines
-                ],
-                level=1.0,
-            ),
+            Evidence("constant", "regret over that with 2", series, level=1.0),
         )
 
     return check
@@ -98,22 +82,16 @@ def gittins_is_impractical(curves: Curves) -> Answer:
     """Compare what the indices took, all n diagonals of them, with what they take now."""
     n = max(p.x for panel in ("exp8", "exp9") for p in curves.line(panel, "Gittins"))
     then, now = _STEP * n * n / 2.0, _STEP * _DIAGONALS * n
+    series = [curves.drawn("exp8", "Gittins", "Gittins (ours)"), curves.drawn("exp8", "OCUCB")]
     return Answer(
         [
             impractical(f"a table for n = {n:,.0f}", then, in_2015=True),
             impractical(f"a table for n = {n:,.0f}", now),
         ],
         f"For n = {n:,.0f}, the indices take n²/2 steps of a recursion if all are computed: "
-        f"{time_of(then)} on one core. From a few diagonals the others are interpolated to 10⁻⁹, "
-        f"which takes {time_of(now)}; so Gittins is in both panels from which the paper omits it.",
-        Evidence(
-            "n (K = 2)",
-            "expected regret",
-            [
-                curves.drawn("exp8", "Gittins", "Gittins (ours)"),
-                curves.drawn("exp8", "OCUCB"),
-            ],
-        ),
+        f"{time_of(then)} on one core. Interpolating them from a few diagonals, to 10⁻⁹, takes "
+        f"{time_of(now)}, so both panels from which the paper omits Gittins have it here.",
+        Evidence("n (K = 2)", "expected regret", series),
         {OUTDATED: "A minute counts as practical here, an hour does not."},
     )
 
@@ -125,6 +103,10 @@ def regimes(curves: Curves) -> Answer:
     gaps = [float(line.at(5000)[1].gaps.max()) for line in (comparison, sensitivity)]
     lasts = [PANELS[name].xs[-1] for name in ("exp1", "exp4")]
     differ = Uncertain(abs(gaps[0] - gaps[1]), 0.0), Uncertain(abs(lasts[1] - lasts[0]), 0.0)
+    series = [
+        Series("comparison", [0, 1], [lasts[0], gaps[0]]),
+        Series("sensitivity", [0, 1], [lasts[1], gaps[1]]),
+    ]
     return Answer(
         [
             exactly("difference of the gaps where n varies", differ[0], 1e-9, part="n"),
@@ -132,14 +114,7 @@ def regimes(curves: Curves) -> Answer:
         ],
         f"Where n varies, Δ is {gaps[0]:g} in this figure and {gaps[1]:g} in that one; where Δ "
         f"varies, it goes up to {lasts[0]:g} here and to {lasts[1]:g} there.",
-        Evidence(
-            "largest Δ shown; Δ where n varies",
-            "Δ",
-            [
-                Series("comparison", [0, 1], [lasts[0], gaps[0]]),
-                Series("sensitivity", [0, 1], [lasts[1], gaps[1]]),
-            ],
-        ),
+        Evidence("largest Δ shown; Δ where n varies", "Δ", series),
     )
 
 
@@ -155,18 +130,15 @@ def competitive(line: str) -> Callable[[Curves], Answer]:
             [up_to(f"{line} over the best other policy, at worst", worst, 1.05, 2.0, definition)],
             f"At worst, {worst} times the regret of the best other policy ({worst.where}); "
             f"{without} times without Gittins ({without.where}).",
-            Evidence(
-                "Δ",
-                "over the best other",
-                [
-                    curves.drawn_factor("exp1", line, "K = 2"),
-                    curves.drawn_factor("exp2", line, "K = 10"),
-                ],
-                level=worst.value,
-            ),
+            _over_best_other(curves, line, worst.value),
         )
 
     return check
+
+
+def _over_best_other(curves: Curves, line: str, level: float) -> Evidence:
+    series = [curves.drawn_factor(panel, line, f"K = {ARMS[panel]}") for panel in ("exp1", "exp2")]
+    return Evidence("Δ", "over the best other", series, level=level)
 
 
 def sometimes_better(curves: Curves) -> Answer:
@@ -176,15 +148,7 @@ def sometimes_better(curves: Curves) -> Answer:
         [exactly("OCUCB over the best other policy, where it does best", best, 1.0)],
         f"Where it does best, OCUCB has {best} times the regret of the best other policy "
         f"({best.where}).",
-        Evidence(
-            "Δ",
-            "over the best other",
-            [
-                curves.drawn_factor("exp1", "OCUCB", "K = 2"),
-                curves.drawn_factor("exp2", "OCUCB", "K = 10"),
-            ],
-            level=1.0,
-        ),
+        _over_best_other(curves, "OCUCB", 1.0),
     )
 
 
@@ -198,8 +162,8 @@ def gittins_wins(curves: Curves) -> Answer:
         end = curves.at(panel, "Gittins", last) / curves.at(panel, "OCUCB", last)
         chances = curves.shares(panel, "Gittins", "OCUCB")
         criteria += [
-            exactly(f"K = {arms}: Gittins over OCUCB{what}", one, 1.0, part=f"{part} at K = {arms}")
-            for what, one, part in (
+            exactly(f"K = {arms}: Gittins over OCUCB{what}", x, 1.0, part=f"{part} at K = {arms}")
+            for what, x, part in (
                 (" at Δ = 1", end, "Δ = 1"),
                 (", averaged over Δ", average, "the average"),
                 (": largest regrets", peak, "the peak"),
@@ -210,47 +174,36 @@ def gittins_wins(curves: Curves) -> Answer:
             f"{peak.value:.2f} times at the peak and {end.value:.2f} times at Δ = 1, and less at "
             f"{sum(chances) / len(chances):.0%} of the places"
         )
-    return Answer(
-        criteria,
-        f"Gittins has, {'; '.join(words)}.",
-        Evidence(
-            "Δ",
-            "Gittins over OCUCB",
-            [
-                curves.drawn_ratio("exp1", "Gittins", "OCUCB", "K = 2"),
-                curves.drawn_ratio("exp2", "Gittins", "OCUCB", "K = 10"),
-            ],
-            level=1.0,
-        ),
-    )
+    series = _ratios_by_arms(curves, ("exp1", "exp2"), "Gittins", "OCUCB")
+    evidence = Evidence("Δ", "Gittins over OCUCB", series, level=1.0)
+    return Answer(criteria, f"Gittins has, {'; '.join(words)}.", evidence)
+
+
+def _ratios_by_arms(
+    curves: Curves, some_panels: Sequence[str], line: str, rival: str
+) -> list[Series]:
+    return [curves.drawn_ratio(name, line, rival, f"K = {ARMS[name]}") for name in some_panels]
 
 
 def moss_follows_theory(curves: Curves) -> Answer:
     """Compare MOSS's largest regret with what is proved about it."""
     worst = Uncertain(0.0, 0.0)
     for panel in COMPARISON:
-        line = next(one for one in PANELS[panel].lines if one.label == "MOSS")
+        moss = next(line for line in PANELS[panel].lines if line.label == "MOSS")
         # the largest point may be so by luck, but the bound is far away
-        highest = max(curves.line(panel, "MOSS"), key=lambda one: one.mean)
-        _, problem, n = line.at(highest.x)
+        highest = max(curves.line(panel, "MOSS"), key=lambda point: point.mean)
+        _, problem, n = moss.at(highest.x)
         share = mean_of([highest]).times(1.0 / moss_bound(problem.means, n).value)
         worst = max(worst, share, key=value_of)
+    series = [
+        curves.drawn_over(panel, "MOSS", (1e4 * ARMS[panel]) ** 0.5, f"K = {ARMS[panel]}")
+        for panel in ("exp1", "exp2")
+    ]
     return Answer(
         [exactly("MOSS's regret over the proved 39 sqrt(nK) + Σ Δ_i, at worst", worst, 1.0)],
         f"In these panels, MOSS's regret is at most {39 * worst.value:.2f} sqrt(nK) "
         f"({worst.where}); what is proved, for every problem and constant 4, is 39 sqrt(nK).",
-        Evidence(
-            "Δ",
-            "MOSS's regret over sqrt(nK)",
-            [
-                Series(
-                    f"K = {ARMS[panel]}",
-                    curves.xs(panel),
-                    [p.mean / (1e4 * ARMS[panel]) ** 0.5 for p in curves.line(panel, "MOSS")],
-                )
-                for panel in ("exp1", "exp2")
-            ],
-        ),
+        Evidence("Δ", "MOSS's regret over sqrt(nK)", series),
         {FALSE: "So it exceeds what is proved."},
     )
 
@@ -278,18 +231,13 @@ def indistinguishable(some_panels: tuple[str, ...]) -> Callable[[Curves], Answer
         percent = worst.times(100.0)
         others = max((s.value for s in shares.values() if s is not worst), default=0.0)
         definition = "curves that are {:.0%} of the axis apart are “almost” the same"
+        shown, xlabel = ("exp1", "Δ (K = 2)") if "exp1" in shares else ("exp12", "n (K = 100)")
+        series = [curves.drawn(shown, line) for line in (THOMPSON, "AOCUCB")]
         return Answer(
             [up_to("largest distance as a share of the axis", worst, 0.005, 0.25, definition)],
             f"The curves are up to {percent}% of the axis apart ({worst.where}), and up to "
             f"{others:.0%} in the other panel{'s' if len(shares) > 2 else ''}.",
-            Evidence(
-                "Δ (K = 2)" if "exp1" in some_panels else "n (K = 100)",
-                "expected regret",
-                [
-                    curves.drawn("exp1" if "exp1" in some_panels else "exp12", line)
-                    for line in (THOMPSON, "AOCUCB")
-                ],
-            ),
+            Evidence(xlabel, "expected regret", series),
         )
 
     return check
@@ -297,16 +245,11 @@ def indistinguishable(some_panels: tuple[str, ...]) -> Callable[[Curves], Answer
 
 def slightly(curves: Curves) -> Answer:
     """Compare MOSS with OCUCB at all places."""
-    pairs = [
-        a / b
-        for panel in EVERY
-        for a, b in zip(
-            curves.stretches(panel, "MOSS"), curves.stretches(panel, "OCUCB"), strict=True
-        )
-    ]
-    ratios = sorted(one.value for one in pairs)
-    error = 1.25 * sum(one.error**2 for one in pairs) ** 0.5 / len(pairs)
+    measured = [ratio for panel in EVERY for ratio in curves.ratios(panel, "MOSS", "OCUCB")]
+    ratios = sorted(map(value_of, measured))
+    error = 1.25 * sum(ratio.error**2 for ratio in measured) ** 0.5 / len(measured)
     median = Uncertain(ratios[len(ratios) // 2], error)
+    series = [Series("MOSS", [i / len(ratios) for i in range(len(ratios))], ratios)]
     worse = sum(x > 1.0 for x in ratios) / len(ratios)
     most = curves.extreme(EVERY, "MOSS", ["OCUCB"])
     definition = "“slightly” allows {:.2f} times OCUCB's regret"
@@ -314,12 +257,7 @@ def slightly(curves: Curves) -> Answer:
         [up_to("median of MOSS over OCUCB, over six panels", median, 1.2, 2.0, definition)],
         f"In the six panels with K ≤ 100, MOSS has more regret than OCUCB at {worse:.0%} of the "
         f"places; the median ratio is {median}, the largest {most} ({most.where}).",
-        Evidence(
-            "place, from best to worst",
-            "MOSS over OCUCB",
-            [Series("MOSS", [i / len(ratios) for i in range(len(ratios))], ratios)],
-            level=1.0,
-        ),
+        Evidence("place, from best to worst", "MOSS over OCUCB", series, level=1.0),
     )
 
 
@@ -330,44 +268,30 @@ def as_before(curves: Curves) -> Answer:
     """Look for the same order in the earlier figure, by regret averaged over each panel."""
     criteria, words = [], []
     for panel in COMPARISON:
-        means = {name: mean_over(curves, panel, name) for name in curves.lines(panel)}
+        means = {name: mean_of(curves.line(panel, name)) for name in curves.lines(panel)}
         rest = [name for name in means if name not in ("OCUCB", "MOSS")]
         _, best = min((means[name].value, name) for name in rest)
         _, worst = max((means[name].value, name) for name in means if name != "UCB")
         two = max(means["OCUCB"], means["MOSS"], key=value_of) / means[best]
         ucb = means["UCB"] / means[worst]
         where = f"{panel} (K = {ARMS[panel]})"
+        leaders = f"{panel}: the worse of OCUCB and MOSS over the best other"
         criteria += [
-            exactly(
-                f"{panel}: the worse of OCUCB and MOSS over the best other",
-                two,
-                1.0,
-                part=f"the leaders in {panel}",
-            ),
-            exactly(
-                f"{panel}: UCB over the worst other",
-                ucb,
-                1.0,
-                below=False,
-                part="UCB",
-            ),
+            exactly(leaders, two, 1.0, part=f"the leaders in {panel}"),
+            exactly(f"{panel}: UCB over the worst other", ucb, 1.0, below=False, part="UCB"),
         ]
         words.append(f"{two.value:.2f} ({best}) and {ucb.value:.2f} ({worst}) in {where}")
     return Answer(
         criteria,
         "Averaged over a panel, the regret of the worse of OCUCB and MOSS over that of the best "
         f"other policy, and that of UCB over that of the worst other, are {'; '.join(words)}.",
-        Evidence(
-            "Δ (K = 10)",
-            "expected regret",
-            [curves.drawn("exp2", line) for line in curves.lines("exp2")],
-        ),
+        _all_lines(curves, "exp2", "Δ (K = 10)"),
     )
 
 
-def mean_over(curves: Curves, panel: str, line: str) -> Uncertain:
-    """Return the mean regret of a line over a whole panel."""
-    return curves.between(panel, line, 0.0, float("inf"))
+def _all_lines(curves: Curves, panel: str, xlabel: str) -> Evidence:
+    series = [curves.drawn(panel, line) for line in curves.lines(panel)]
+    return Evidence(xlabel, "expected regret", series)
 
 
 def two_lead(curves: Curves) -> Answer:
@@ -384,16 +308,12 @@ def two_lead(curves: Curves) -> Answer:
         worst, arms = max(found, key=value_of), ARMS[panel]
         statistic = f"K = {arms}: the worse of the two over the best other, n ≥ 1000, at worst"
         criteria.append(exactly(statistic, worst, 1.0, part=f"K = {arms}"))
-        words.append(f"{worst} times at K = {arms}")
+        words.append(f"{worst} (K = {arms})")
     return Answer(
         criteria,
-        f"From n = 1000 to 10⁵, the worse of the two has at most {' and '.join(words)} the regret "
-        "of the best other policy.",
-        Evidence(
-            "n (K = 100)",
-            "expected regret",
-            [curves.drawn("exp12", line) for line in curves.lines("exp12")],
-        ),
+        f"From n = 1000 to 10⁵, the worse of the two has at most {' and '.join(words)} times the "
+        "regret of the best other policy.",
+        _all_lines(curves, "exp12", "n (K = 100)"),
     )
 
 
@@ -411,17 +331,10 @@ def ucb_is_worse(curves: Curves) -> Answer:
         least, arms = min(found, key=value_of), ARMS[panel]
         statistic = f"K = {arms}: UCB over the worst other policy, n ≥ 10⁴, at least"
         criteria.append(exactly(statistic, least, 1.0, below=False, part=f"K = {arms}"))
-        words.append(f"{found[0].value:.2f} to {found[-1].value:.2f} times at K = {arms}")
+        words.append(f"{found[0].value:.2f} to {found[-1].value:.2f} (K = {arms})")
+    series = _ratios_by_arms(curves, UNIFORM, "UCB", "AOCUCB")
     return Answer(
         criteria,
-        f"From n = 10⁴ to 10⁵, UCB has {listed(words)} the regret of the worst other policy.",
-        Evidence(
-            "n",
-            "UCB over AOCUCB",
-            [
-                curves.drawn_ratio("exp11", "UCB", "AOCUCB", "K = 10"),
-                curves.drawn_ratio("exp12", "UCB", "AOCUCB", "K = 100"),
-            ],
-            level=1.0,
-        ),
+        f"From n = 10⁴ to 10⁵, UCB has {listed(words)} times the regret of the worst other policy.",
+        Evidence("n", "UCB over AOCUCB", series, level=1.0),
     )

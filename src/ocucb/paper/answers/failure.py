@@ -5,19 +5,10 @@ from __future__ import annotations
 import math
 
 from ..._text import listed, power_of_ten
-from ...reports.estimates import Uncertain
+from ...reports.estimates import Uncertain, value_of
 from ...theory import ocucb_shape
-from ..claims import (
-    PANELS,
-    Answer,
-    Curves,
-    Evidence,
-    Series,
-    exactly,
-    place,
-    up_to,
-    value_of,
-)
+from ..claims import Answer, Curves, Evidence, Series, exactly, up_to
+from ..panels import PANELS
 from .comparison import impractical, time_of
 
 _SAMPLE = 1e-8  # seconds for a normal sample, on one core
@@ -70,25 +61,19 @@ def too_slow(curves: Curves) -> Answer:
     then = _SAMPLE * K**4
     now = THOMPSON_SECONDS[K]
     times = listed(f"{time_of(s)} at K = {k:,}" for k, s in THOMPSON_SECONDS.items())
+    series = [
+        Series("step by step", xs, [_SAMPLE * float(x) ** 4 for x in xs]),
+        Series("skip-ahead", [*THOMPSON_SECONDS], [*THOMPSON_SECONDS.values()]),
+    ]
     return Answer(
         [
             impractical(f"a run at K = {K:,}", then, in_2015=True, part="2015"),
             impractical(f"a run at K = {K:,}", now, part="today"),
         ],
         f"Step by step, a run at K = {K:,} takes n K = {_power(K**4)} normal samples, which is "
-        f"{time_of(then)} on one core. With skip-ahead, in the same law, a run takes "
-        f"{times}.",
-        Evidence(
-            "K",
-            "seconds for a run",
-            [
-                Series("step by step", xs, [_SAMPLE * float(x) ** 4 for x in xs]),
-                Series("skip-ahead", [*THOMPSON_SECONDS], [*THOMPSON_SECONDS.values()]),
-            ],
-            level=3600.0,
-            logx=True,
-            logy=True,
-        ),
+        f"{time_of(then)} on one core. With skip-ahead, whose runs have the same distribution, a "
+        f"run takes {times}.",
+        Evidence("K", "seconds for a run", series, level=3600.0, logx=True, logy=True),
     )
 
 
@@ -99,39 +84,20 @@ def as_predicted(curves: Curves) -> Answer:
     power = growth.log(math.log(last / 400))
     theirs = math.log(_sum(last) / _sum(400)) / math.log(last / 400)
     change = _over_sum(curves, last) / _over_sum(curves, 100)
+    xs = curves.xs("exp10")
+    series = [Series("OCUCB", xs, [_over_sum(curves, K).value for K in xs])]
+    excess = f"{moss}: power of K from 400 on, minus that of theorem 1's sum"
+    drift = f"OCUCB over theorem 1's sum: at K = {last:g} over that at 100"
+    definition = "a bound of the right order allows its constant to grow {:.2f} times"
     return Answer(
         [
-            exactly(
-                f"{moss}: power of K from 400 on, minus that of theorem 1's sum",
-                power - Uncertain(theirs, 0.0),
-                0.0,
-                below=False,
-                part="MOSS",
-            ),
-            up_to(
-                f"OCUCB over theorem 1's sum: at K = {last:g} over that at 100",
-                change,
-                1.5,
-                5.0,
-                "a bound of the right order allows its constant to grow {:.2f} times",
-                "OCUCB",
-            ),
+            exactly(excess, power - Uncertain(theirs, 0.0), 0.0, False, "MOSS"),
+            up_to(drift, change, 1.5, 5.0, definition, "OCUCB"),
         ],
-        f"From K = 400 on, the regret of {moss} goes like K to the power of {power.value:.2f}: "
-        f"its bound sqrt(nK) has 2, theorem 1's sum {theirs:.2f}. OCUCB's regret over this sum is "
-        f"at K = {last:,.0f} {change} times what it is at K = 100.",
-        Evidence(
-            "K",
-            "OCUCB over theorem 1's sum",
-            [
-                Series(
-                    "OCUCB",
-                    curves.xs("exp10"),
-                    [_over_sum(curves, K).value for K in curves.xs("exp10")],
-                )
-            ],
-            logx=True,
-        ),
+        f"From K = 400 on, the regret of {moss} scales as K to the power of {power.value:.2f}; its "
+        f"bound sqrt(nK) to that of 2, theorem 1's sum to that of {theirs:.2f}. OCUCB's regret "
+        f"over this sum is {change} times as large at K = {last:,.0f} as at K = 100.",
+        Evidence("K", "OCUCB over theorem 1's sum", series, logx=True),
     )
 
 
@@ -145,57 +111,34 @@ def moss_explodes(curves: Curves) -> Answer:
         return growth.log(math.log(last / 100))
 
     powers = power(moss), power("OCUCB")
+    growth = f"{moss} over OCUCB at K = {last:g}, over that at 100"
+    excess = f"power of K: {moss}'s minus OCUCB's"
     return Answer(
         [
-            exactly(
-                f"{moss} over OCUCB at K = {last:g}, over that at 100",
-                ratio / small,
-                1.0,
-                below=False,
-                part="the ratio",
-            ),
-            exactly(
-                f"power of K: {moss}'s minus OCUCB's",
-                powers[0] - powers[1],
-                0.0,
-                below=False,
-                part="the power of K",
-            ),
+            exactly(growth, ratio / small, 1.0, False, "the ratio"),
+            exactly(excess, powers[0] - powers[1], 0.0, False, "the power of K"),
         ],
         f"{moss} has {ratio} times OCUCB's regret at K = {last:,.0f} and {small} times at K = 100; "
-        f"from there on, its regret goes like K to the power of {powers[0].value:.2f}, OCUCB's "
-        f"like {powers[1].value:.2f}.",
+        f"in between, its regret scales as K to the power of {powers[0].value:.2f}, OCUCB's to "
+        f"that of {powers[1].value:.2f}.",
         _failure(curves, ratio=False),
     )
 
 
 def ocucb_is_good(curves: Curves) -> Answer:
     """Compare OCUCB's regret with theorem 1's sum."""
-    factors = []
-    for K in curves.xs("exp10"):
-        one = _over_sum(curves, K)
-        factors.append(Uncertain(one.value, one.error, place("exp10", K)))
-    worst = max(factors, key=lambda one: one.value - 2.0 * one.error)
+    xs = curves.xs("exp10")
+    factors = [_over_sum(curves, K) for K in xs]
+    worst = max(factors, key=lambda factor: factor.value - 2.0 * factor.error)
+    bars = [2.0 * factor.error for factor in factors]
+    series = [Series("OCUCB", xs, [*map(value_of, factors)], bars)]
     definition = "“good” allows {:.1f} times that sum"
     statistic = "OCUCB's regret over theorem 1's sum with constant 1, at worst"
     return Answer(
         [up_to(statistic, worst, 0.7, 10.0, definition)],
         f"Its regret is at most {worst} times Σ (1/Δ_i) log⁺(n/H_i), the order of theorem 1 with "
-        f"constant 1 ({worst.where}); the limit for n → ∞ that no good policy can beat is 2.",
-        Evidence(
-            "K",
-            "over theorem 1's sum",
-            [
-                Series(
-                    "OCUCB",
-                    curves.xs("exp10"),
-                    [one.value for one in factors],
-                    [2.0 * one.error for one in factors],
-                )
-            ],
-            level=2.0,
-            logx=True,
-        ),
+        f"constant 1 ({worst.where}); as n → ∞, no good policy gets below 2.",
+        Evidence("K", "over theorem 1's sum", series, level=2.0, logx=True),
     )
 
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain, geometric_mean
+from ...reports.estimates import Uncertain, geometric_mean, value_of
 from ..claims import (
-    ALPHAS,
-    COMPARISON,
-    EVERY,
     FALSE,
-    PANELS,
-    SENSITIVITY,
-    THOMPSON,
     TRUE,
     Answer,
     Curves,
@@ -26,13 +20,18 @@ from ..claims import (
     moved,
     span,
     up_to,
-    value_of,
 )
 from ..panels import (
+    ALPHAS,
+    COMPARISON,
     DOUBLED_EPOCH,
+    EVERY,
+    PANELS,
     RESTART_ARMS,
+    SENSITIVITY,
     SQUARED,
     SQUARED_EPOCH,
+    THOMPSON,
     WORK_ARMS,
     restart_rounds,
 )
@@ -40,32 +39,26 @@ from ..panels import (
 
 def superb(curves: Curves) -> Answer:
     """Compare OCUCB with the best other policy, with every way to average over places."""
-    head = ("what counts alike", "times the regret of the best other", "lowest of all at")
+    head = ("weighted equally", "times the regret of the best other", "lowest regret at")
     rows, found, shares = [head], [], []
-    for gittins, which in (
-        (False, "as in the paper"),
-        (True, "with Gittins also in exp8 and exp9"),
-    ):
-        by_stretch = {panel: _over_best(curves, panel, gittins) for panel in EVERY}
-        by_point = {panel: _over_best(curves, panel, gittins, points=True) for panel in EVERY}
-        every_stretch = [one for some in by_stretch.values() for one in some]
-        every_point = [one for some in by_point.values() for one in some]
-        panels = [geometric_mean(some) for some in by_stretch.values()]
-        for name, some in (
-            ("stretches", every_stretch),
-            ("panels", panels),
-            ("grid points", every_point),
+    ways = ("as in the paper", "with Gittins also in exp8 and exp9")
+    for gittins, which in enumerate(ways):
+        by_stretch = [_over_best(curves, panel, bool(gittins)) for panel in EVERY]
+        by_point = [_over_best(curves, panel, bool(gittins), points=True) for panel in EVERY]
+        for name, ratios in (
+            ("stretches", [ratio for some in by_stretch for ratio in some]),
+            ("panels", [geometric_mean(some) for some in by_stretch]),
+            ("grid points", [ratio for some in by_point for ratio in some]),
         ):
-            share = sum(one.value < 1.0 for one in some) / len(some)
-            found.append(geometric_mean(some))
-            shares.append(share)
-            rows.append((f"{name}, {which}", str(found[-1]), f"{share:.0%} of the {name}"))
+            found.append(geometric_mean(ratios))
+            shares.append(_share_below_1(ratios))
+            rows.append((f"{name}, {which}", str(found[-1]), f"{shares[-1]:.0%} of the {name}"))
     alone = _over_best(curves, "exp2", False)
-    ten = geometric_mean(alone)
-    share = sum(one.value < 1.0 for one in alone) / len(alone)
+    ten, share = geometric_mean(alone), _share_below_1(alone)
     rows.append(("stretches of exp2 alone", str(ten), f"{share:.0%} of the stretches"))
     low, high = min(found, key=value_of), max(found, key=value_of)
     factors = sorted(x for panel in EVERY for x in curves.factors(panel, "OCUCB"))
+    series = [Series("OCUCB", [i / len(factors) for i in range(len(factors))], factors)]
     definition = "“superb” allows {:.2f} times the regret of the best other policy"
     statistic = "OCUCB's regret over that of the best other policy, averaged over six panels, "
     return Answer(
@@ -74,18 +67,18 @@ def superb(curves: Curves) -> Answer:
             up_to(f"{statistic}in the worst weighting", high, 1.0, 1.5, definition),
         ],
         f"On average over the six panels, OCUCB has {low} to {high} times the regret of the best "
-        f"other policy at the same place, and the lowest of all at {min(shares):.0%} to "
-        f"{max(shares):.0%} of the places: depending on whether stretches, panels or grid points "
-        f"count alike, and on whether Gittins counts where the paper omits it. In exp2 alone it "
-        f"has {ten} times.",
-        Evidence(
-            "place, from best to worst",
-            "over the best other",
-            [Series("OCUCB", [i / len(factors) for i in range(len(factors))], factors)],
-            level=1.0,
-        ),
+        f"other policy at the same place, and the lowest regret at {min(shares):.0%} to "
+        f"{max(shares):.0%} of the places, depending on whether stretches, panels or grid points "
+        "are weighted equally and on whether Gittins counts where the paper omits it. In exp2 "
+        f"alone it has {ten} times.",
+        Evidence("place, from best to worst", "over the best other", series, level=1.0),
         table=rows,
+        caption="by weighting",
     )
+
+
+def _share_below_1(ratios: Sequence[Uncertain]) -> float:
+    return sum(ratio.value < 1.0 for ratio in ratios) / len(ratios)
 
 
 def _over_best(curves: Curves, panel: str, gittins: bool, points: bool = False) -> list[Uncertain]:
@@ -93,7 +86,7 @@ def _over_best(curves: Curves, panel: str, gittins: bool, points: bool = False) 
 
     def measured(line: str) -> list[Uncertain]:
         if points:
-            return [mean_of([one]) for one in curves.line(panel, line)]
+            return [mean_of([point]) for point in curves.line(panel, line)]
         return curves.stretches(panel, line)
 
     others = [name for name in curves.lines(panel, ours=gittins) if name != "OCUCB"]
@@ -103,24 +96,18 @@ def _over_best(curves: Curves, panel: str, gittins: bool, points: bool = False) 
 
 def hopeless(curves: Curves) -> Answer:
     """Compare improved UCB with UCB and with random play."""
-    ucb, improved, uniform = curves.lines("improved")
+    ucb, improved, uniform = lines = curves.lines("improved")
     pairs = zip(curves.line("improved", improved), curves.line("improved", ucb), strict=True)
     ratios = [mean_of([a]) / mean_of([b]) for a, b in pairs]
     worst, least = max(ratios, key=value_of), min(ratios, key=value_of)
-    random = curves.between("improved", improved, 0.3, 0.3) / curves.between(
-        "improved", uniform, 0.3, 0.3
-    )
+    ours, theirs = (curves.between("improved", line, 0.3, 0.3) for line in (improved, uniform))
+    random = ours / theirs
     definition = "“hopeless” begins at {:.1f} times UCB's regret"
     return Answer(
         [up_to("improved UCB's regret over UCB's, at worst", worst, 3.0, 1.2, definition)],
         f"Its regret is {least.value:.1f} to {worst.value:.1f} times UCB's (K = 10, n = 10⁴), and "
         f"at Δ = 0.3 it is {random.value:.0%} of what playing at random costs.",
-        Evidence(
-            "Δ",
-            "expected regret",
-            [curves.drawn("improved", name) for name in curves.lines("improved")],
-            logy=True,
-        ),
+        Evidence("Δ", "expected regret", [curves.drawn("improved", x) for x in lines], logy=True),
     )
 
 
@@ -128,16 +115,16 @@ def conservative_rivals(curves: Curves) -> Answer:
     """Tell who pays too much for safety (UCB), and who is not safe (MOSS, with many arms)."""
     means, spreads = [], []
     for panel in COMPARISON:
-        pairs = list(zip(curves.line(panel, "UCB"), curves.line(panel, "OCUCB"), strict=True))
-        means += [a / b for a, b in _pairs(curves, panel, "UCB", "OCUCB")]
+        means += curves.ratios(panel, "UCB", "OCUCB")
         spreads += [
             Uncertain(a.deviation, a.deviation_error) / Uncertain(b.deviation, b.deviation_error)
-            for a, b in pairs
+            for a, b in zip(curves.line(panel, "UCB"), curves.line(panel, "OCUCB"), strict=True)
         ]
     regret, spread = geometric_mean(means), geometric_mean(spreads)
     last, moss = max(curves.xs("exp10")), curves.moss_line
     end, ours = (curves.line("exp10", line)[-1] for line in (moss, "OCUCB"))
     more = mean_of([end]) / mean_of([ours])
+    series = [curves.drawn_deviation("exp8", line) for line in ("UCB", "OCUCB", "MOSS")]
     return Answer(
         [
             exactly("UCB over OCUCB: regret, averaged over four panels", regret, 1.0, False, "UCB"),
@@ -145,30 +132,12 @@ def conservative_rivals(curves: Curves) -> Answer:
             exactly(f"{moss} over OCUCB at K = {last:g}: regret", more, 1.0, False, "MOSS"),
         ],
         f"On average over the four panels with equal gaps, UCB has {regret} times OCUCB's regret "
-        f"and {spread.value:.2f} times its standard deviation. {moss} has, at K = {last:,.0f} of "
-        f"exp10, {more} times OCUCB's regret, with a standard deviation of "
+        f"and {spread.value:.2f} times its standard deviation. At K = {last:,.0f} in exp10, "
+        f"{moss} has {more} times OCUCB's regret, with a standard deviation of "
         f"{end.deviation / end.mean:.1f} times the mean.",
-        Evidence(
-            "n (K = 2)",
-            "standard deviation",
-            [
-                Series(
-                    line,
-                    [one.x for one in curves.line("exp8", line)],
-                    [one.deviation for one in curves.line("exp8", line)],
-                )
-                for line in ("UCB", "OCUCB", "MOSS")
-            ],
-            logy=True,
-        ),
-        {
-            TRUE: "So UCB pays for safety that OCUCB does without, and MOSS pays for its failures.",
-        },
+        Evidence("n (K = 2)", "standard deviation", series, logy=True),
+        {TRUE: "So UCB pays for safety that OCUCB does without, and MOSS pays for its failures."},
     )
-
-
-def _pairs(curves: Curves, panel: str, one: str, other: str) -> list[tuple[Uncertain, Uncertain]]:
-    return list(zip(curves.stretches(panel, one), curves.stretches(panel, other), strict=True))
 
 
 def typically(curves: Curves) -> Answer:
@@ -185,48 +154,37 @@ def typically(curves: Curves) -> Answer:
         series.append(curves.drawn_ratio("exp1", "OCUCB", rival, rival))
     return Answer(
         criteria,
-        f"Its share of places with less regret is {listed(parts)}; Gittins is in two of the six "
-        "panels, the others in all.",
+        f"The share of places at which it has less regret is {listed(parts)}; Gittins is in two of "
+        "the six panels, the others are in all.",
         Evidence("Δ (K = 2)", "OCUCB over the other", series, level=1.0),
     )
 
 
 def psi_is_weak(curves: Curves) -> Answer:
     """Find the power of ψ with which regret grows, with that of α beside it."""
-    lines, powers = curves.lines("psi"), []
-    for line in lines:
-        ratio = curves.at("psi", line, 16) / curves.at("psi", line, 2)
-        powers.append(ratio.log(math.log(8.0)))
-    alphas = []
-    for line in curves.lines("alpha"):
-        ratio = curves.at("alpha", line, 6) / curves.at("alpha", line, 3)
-        alphas.append(ratio.log(math.log(2.0)))
+
+    def powers_of(panel: str, low: float, high: float) -> list[Uncertain]:
+        ratios = (
+            curves.at(panel, line, high) / curves.at(panel, line, low)
+            for line in curves.lines(panel)
+        )
+        return [ratio.log(math.log(high / low)) for ratio in ratios]
+
+    powers, alphas = powers_of("psi", 2, 16), powers_of("alpha", 3, 6)
     worst = max(powers, key=value_of)
-    doubling = span((100.0 * (2.0**one.value - 1.0) for one in powers), 0)
+    doubling = span((100.0 * (2.0**power.value - 1.0) for power in powers), 0)
+    series = [
+        curves.drawn_over("psi", line, curves.between("psi", line, 2, 2).value)
+        for line in curves.lines("psi")
+    ]
     definition = "“very weak” allows a power of {:.2f}"
     statistic = "power of ψ with which regret grows from ψ = 2 to 16"
     return Answer(
         [up_to(statistic, worst, 0.05, 0.5, definition)],
-        f"From ψ = 2 to 16, regret goes like ψ to the power of {span(map(value_of, powers))} on "
-        f"three problems: doubling ψ changes it by {doubling}%. From α = 3 to 6, it goes like α to "
+        f"From ψ = 2 to 16, regret scales as ψ to the power of {span(map(value_of, powers))} on "
+        f"three problems: doubling ψ changes it by {doubling}%. From α = 3 to 6, it scales as α to "
         f"the power of {span(map(value_of, alphas))}.",
-        Evidence(
-            "ψ",
-            "regret over that at ψ = 2",
-            [
-                Series(
-                    line,
-                    [p.x for p in curves.line("psi", line)],
-                    [
-                        p.mean / curves.between("psi", line, 2, 2).value
-                        for p in curves.line("psi", line)
-                    ],
-                )
-                for line in lines
-            ],
-            level=1.0,
-            logx=True,
-        ),
+        Evidence("ψ", "regret over that at ψ = 2", series, level=1.0, logx=True),
     )
 
 
@@ -236,56 +194,34 @@ def three_is_excellent(curves: Curves) -> Answer:
     every = curves.extreme(SENSITIVITY, "OCUCB")
     inner = curves.extreme(SENSITIVITY, "OCUCB", (ALPHAS[2], ALPHAS[6]))
     among = "“excellent” among {} allows {{:.2f}} times the best regret".format
+    series = [
+        curves.drawn_ratio("exp4", "OCUCB", ALPHAS[a], f"over α = {a}")
+        for a in (1, 2, 6)
+        if ALPHAS[a] in curves.lines("exp4")
+    ]
+    statistic = "α = 3 over the best other {}, at worst".format
     return Answer(
         [
-            up_to(
-                "α = 3 over the best other policy, at worst",
-                rivals,
-                1.05,
-                2.0,
-                among("policies"),
-                "policies",
-            ),
-            up_to(
-                "α = 3 over the best other α, at worst",
-                every,
-                1.05,
-                3.0,
-                among("all α"),
-                "all α",
-            ),
+            up_to(statistic("policy"), rivals, 1.05, 2.0, among("policies"), "policies"),
+            up_to(statistic("α"), every, 1.05, 3.0, among("all α"), "all α"),
         ],
         f"At worst, {rivals} times the regret of the best other policy ({rivals.where}), {every} "
         f"times that of the best of α = 1, 2 and 6 ({every.where}), and {inner} times that of the "
         f"better of α = 2 and 6 ({inner.where}).",
-        Evidence(
-            "Δ (K = 2)",
-            "α = 3 over another α",
-            [
-                curves.drawn_ratio("exp4", "OCUCB", ALPHAS[a], f"over α = {a}")
-                for a in (1, 2, 6)
-                if ALPHAS[a] in curves.lines("exp4")
-            ],
-            level=1.0,
-            logy=True,
-        ),
+        Evidence("Δ (K = 2)", "α = 3 over another α", series, level=1.0, logy=True),
     )
 
 
 def teaser(curves: Curves) -> Answer:
     """Compare the largest regrets over all gaps."""
     peaks = {line: curves.peak("exp1", line) for line in ("UCB", "OCUCB", THOMPSON)}
+    ours, statistic = peaks["OCUCB"], "OCUCB's largest regret over {}'s".format
     return Answer(
         [
-            exactly(
-                f"OCUCB's largest regret over {line}'s",
-                peaks["OCUCB"] / peaks[line],
-                1.0,
-                part=f"OCUCB and {line}",
-            )
+            exactly(statistic(line), ours / peaks[line], 1.0, part=f"OCUCB and {line}")
             for line in ("UCB", THOMPSON)
         ],
-        f"Over all Δ, the largest regret of OCUCB is {peaks['OCUCB'].value:.0f}, that of UCB "
+        f"Over all Δ, the largest regret of OCUCB is {ours.value:.0f}, that of UCB "
         f"{peaks['UCB'].value:.0f} and of Thompson sampling {peaks[THOMPSON].value:.0f}. (The "
         "curve that the paper's own picture calls Thompson sampling is a column that it elsewhere "
         "calls AOCUCB.)",
@@ -302,32 +238,19 @@ def comprehensive(curves: Curves) -> Answer:
     names = list(dict.fromkeys(name for some in rivals.values() for name in some))
     kinds = {PANELS[panel].lines[0].at(100.0)[1].name.partition(":")[0] for panel in rivals}
     few = min(map(len, rivals.values()))
+    counts = Uncertain(len(names), 0.0), Uncertain(len(kinds), 0.0)
+    variety = "“a variety” at {:.0f} kinds of problem"
+    series = [Series("strategies", range(1, len(rivals) + 1), [len(x) for x in rivals.values()])]
     return Answer(
         [
-            up_to(
-                "other strategies",
-                Uncertain(len(names), 0.0),
-                9.5,
-                1.5,
-                "“many” begins at {:.0f} strategies",
-            ),
-            up_to(
-                "kinds of problem",
-                Uncertain(len(kinds), 0.0),
-                5.5,
-                1.5,
-                "“a variety” at {:.0f} kinds of problem",
-            ),
+            up_to("other strategies", counts[0], 9.5, 1.5, "“many” begins at {:.0f} strategies"),
+            up_to("kinds of problem", counts[1], 5.5, 1.5, variety),
         ],
-        f"There are {len(names)} other strategies ({listed(names)}), in one figure {few}, and "
+        f"There are {len(names)} other strategies ({listed(names)}; one figure has {few}) and "
         f"{len(kinds)} kinds of problem: equal gaps, equally spaced means, and one with two good "
-        "arms. All have standard normal noise and a known horizon. Improved UCB, of which the text "
-        "says that it is hopeless, is not among them.",
-        Evidence(
-            "panel",
-            "other strategies",
-            [Series("strategies", range(1, len(rivals) + 1), [len(x) for x in rivals.values()])],
-        ),
+        "arms. All have standard normal noise and a known horizon. Improved UCB, which the text "
+        "calls hopeless, is not among the strategies.",
+        Evidence("panel", "other strategies", series),
     )
 
 
@@ -339,36 +262,22 @@ def efficient(curves: Curves) -> Answer:
     grows = (ends[-1] / ends[0]).log(math.log(WORK_ARMS[-1] / WORK_ARMS[0]))
     starts = [curves.between("work", line, first, first) for line in lines]
     change = ends[-1] / starts[-1]
-    counts = listed(f"{one.value:.2f}" for one in ends)
+    counts = listed(f"{end.value:.2f}" for end in ends)
+    series = [curves.drawn("work", line, line.partition(", ")[2]) for line in lines]
+    power = f"power of K with which indices per round grow at n = {last:,.0f} K"
+    more = f"{lines[-1]}: indices per round at n = {last:g} K, over those at {first:g} K"
+    definition = "“O(n)” allows a factor of K to the power of {:.2f}"
     return Answer(
         [
-            up_to(
-                f"power of K with which indices per round grow at n = {last:,.0f} K",
-                grows,
-                0.05,
-                0.5,
-                "“O(n)” allows a factor of K to the power of {:.2f}",
-                "growing K",
-            ),
-            exactly(
-                f"{lines[-1]}: indices per round at n = {last:g} K, over those at {first:g} K",
-                change,
-                1.0,
-                part="growing n",
-            ),
+            up_to(power, grows, 0.05, 0.5, definition, "growing K"),
+            exactly(more, change, 1.0, part="growing n"),
         ],
         f"With a heap and n = {last:,.0f} K rounds, OCUCB computes {counts} indices per round for "
-        f"K = {listed(map(str, WORK_ARMS))}, so that the number goes like K to the power of "
-        f"{grows.value:.2f}; computing all would take K. For K = {WORK_ARMS[-1]} it "
+        f"K = {listed(map(str, WORK_ARMS))}, so the number scales as K to the power of "
+        f"{grows.value:.2f}; computing all of them would take K. For K = {WORK_ARMS[-1]} it "
         f"{moved(change)} from {starts[-1].value:.2f} at n = {first:,.0f} K. (Reordering the heap "
         "takes up to O(log K) steps more.)",
-        Evidence(
-            "n/K",
-            "indices per round",
-            [curves.drawn("work", line, line.partition(", ")[2]) for line in lines],
-            level=1.0,
-            logx=True,
-        ),
+        Evidence("n/K", "indices per round", series, level=1.0, logx=True),
     )
 
 
@@ -379,7 +288,7 @@ def restarting(curves: Curves) -> Answer:
     for K in RESTART_ARMS:
 
         def line(name: str, K: int = K) -> list[Uncertain]:
-            return [mean_of([one]) for one in curves.line("restart", f"K = {K}, {name}")]
+            return [mean_of([point]) for point in curves.line("restart", f"K = {K}, {name}")]
 
         known, ucb, thompson = map(line, ("OCUCB", "UCB", THOMPSON))
         best = [min(pair, key=value_of) for pair in zip(ucb, thompson, strict=True)]
@@ -387,8 +296,8 @@ def restarting(curves: Curves) -> Answer:
         first = epochs[xs.index(3.0)]  # of 256 rounds, which are the first of the others, too
         doubled = list(itertools.accumulate(epochs, _plus))
         squared = [
-            one if restart_rounds(m) <= SQUARED else _plus(first, one)
-            for m, one in zip(xs, line(SQUARED_EPOCH), strict=True)
+            last if restart_rounds(m) <= SQUARED else _plus(first, last)
+            for m, last in zip(xs, line(SQUARED_EPOCH), strict=True)
         ]
         for way, found in (("doubled", doubled), ("squared", squared)):
             # from 960 rounds on
@@ -398,20 +307,15 @@ def restarting(curves: Curves) -> Answer:
             statistic = f"K = {K}, epochs {way}: OCUCB over the better of UCB and Thompson sampling"
             part = f"epochs that are {way} at K = {K}"
             criteria.append(exactly(statistic, cost, 1.0, False, part))
-            words.append(f"{cost} and {price.value:.1f} times at K = {K} if epochs are {way}")
-            series.append(
-                Series(
-                    f"K = {K}, {way}",
-                    xs,
-                    [a.value / b.value for a, b in zip(found, best, strict=True)],
-                )
-            )
+            words.append(f"{cost} and {price.value:.1f} times as large at K = {K}, epochs {way}")
+            heights = [a.value / b.value for a, b in zip(found, best, strict=True)]
+            series.append(Series(f"K = {K}, {way}", xs, heights))
     return Answer(
         criteria,
-        "Restarted after epochs of 64, 128, 256 … or 256, 256² … rounds, OCUCB has (geometric "
-        f"means over n = {restart_rounds(4):,} to {restart_rounds(xs[-1]):,}, Δ = 0.3), compared "
-        "with the better of UCB and Thompson sampling, which need no horizon, and with OCUCB for a "
-        f"known horizon, {'; '.join(words)}.",
+        "OCUCB was restarted after epochs of 64, 128, 256 … or of 256, 256² … rounds. Its regret, "
+        "compared with the better of UCB and Thompson sampling, which need no horizon, and with "
+        f"OCUCB for a known horizon, is {'; '.join(words)} (geometric means over "
+        f"n = {restart_rounds(4):,} to {restart_rounds(xs[-1]):,}, Δ = 0.3).",
         Evidence("m: n = 64 (2^m - 1)", "restarted over the better", series, level=1.0),
         {FALSE: "So even restarted it is ahead of policies that need no horizon."},
     )
@@ -429,9 +333,8 @@ def spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
         criteria, words = [], []
         for line in curves.lines(panel):
             points = curves.line(panel, line)
-            widths = [
-                Uncertain(p.deviation, p.deviation_error, f"{symbol} = {p.x:g}") for p in points
-            ]
+            where = f"{symbol} = {{:g}}".format
+            widths = [Uncertain(p.deviation, p.deviation_error, where(p.x)) for p in points]
             low = min(range(len(widths)), key=lambda i: widths[i].value)
             first, turn, last = points[0].x, points[low].x, points[-1].x
             before, after = widths[low] / widths[0], widths[-1] / widths[low]
@@ -440,31 +343,18 @@ def spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
                 statistic = f"{line}: standard deviation at its minimum over the first"
                 part = f"{symbol} up to {turn:g}"
                 criteria.append(exactly(statistic, before, 1.0, part=part))
-                way.append(f"{before.value:.2f} times its value from {first:g} to {turn:g}")
+                way.append(f"{before.value:.2f} from {first:g} to {turn:g}")
             if low < len(widths) - 1:
                 statistic = f"{line}: standard deviation at the last {symbol} over the minimum"
                 part = f"{symbol} from {turn:g} on"
                 criteria.append(exactly(statistic, after, 1.0, part=part))
-                way.append(f"{after.value:.2f} times from {turn:g} to {last:g}")
+                way.append(f"{after.value:.2f} from {turn:g} to {last:g}")
             words.append(f"{' and '.join(way)} ({line})")
+        series = [curves.drawn_deviation(panel, line, bars=True) for line in curves.lines(panel)]
         return Answer(
             criteria,
-            f"As {symbol} grows, the standard deviation becomes {'; '.join(words)}.",
-            Evidence(
-                symbol,
-                "standard deviation",
-                [
-                    Series(
-                        line,
-                        [p.x for p in curves.line(panel, line)],
-                        [p.deviation for p in curves.line(panel, line)],
-                        [2.0 * p.deviation_error for p in curves.line(panel, line)],
-                    )
-                    for line in curves.lines(panel)
-                ],
-                logx=True,
-                logy=True,
-            ),
+            f"As {symbol} grows, the standard deviation is multiplied by {'; '.join(words)}.",
+            Evidence(symbol, "standard deviation", series, logx=True, logy=True),
         )
 
     return check
@@ -478,25 +368,13 @@ def unavoidable(curves: Curves) -> Answer:
         for K in WORK_ARMS
     }
     least = min(found.values(), key=value_of)
-    counts = listed(f"{one.value * K:.1f} of {K}" for K, one in found.items())
+    counts = listed(f"{share.value * K:.1f} of {K}" for K, share in found.items())
+    series = [curves.drawn_over("work", f"{THOMPSON}, K = {K}", K, f"K = {K}") for K in WORK_ARMS]
     definition = "“essentially” all means {:.0%} of them"
     return Answer(
         [up_to("share of the arms sampled per round, at least", least, 0.9, 0.5, definition)],
         "An exact implementation, in which arms that stay below a threshold share one clock, draws "
         f"{counts} samples per round at Δ = 0.3 and n = {last:,.0f} K.",
-        Evidence(
-            "n/K",
-            "samples per round over K",
-            [
-                Series(
-                    f"K = {K}",
-                    curves.xs("work"),
-                    [p.mean / K for p in curves.line("work", f"{THOMPSON}, K = {K}")],
-                )
-                for K in WORK_ARMS
-            ],
-            level=1.0,
-            logx=True,
-        ),
-        {FALSE: "The policy is unchanged: every round has the law of K fresh samples."},
+        Evidence("n/K", "samples per round over K", series, level=1.0, logx=True),
+        {FALSE: "The policy is unchanged: rounds are distributed as with K fresh samples."},
     )

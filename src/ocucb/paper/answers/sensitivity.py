@@ -6,21 +6,10 @@ import itertools
 import math
 
 from ..._text import listed
-from ...reports.estimates import Uncertain
-from ..claims import (
-    ALPHAS,
-    FALSE,
-    SENSITIVITY,
-    Answer,
-    Curves,
-    Evidence,
-    Series,
-    exactly,
-    moved,
-    up_to,
-    value_of,
-)
+from ...reports.estimates import Uncertain, value_of
+from ..claims import FALSE, Answer, Curves, Evidence, Series, exactly, moved, up_to
 from ..measure import Point
+from ..panels import ALPHAS, SENSITIVITY
 
 
 def _alpha_ratio(curves: Curves, panel: str, x: float, above: int, below: int) -> Uncertain:
@@ -32,29 +21,13 @@ def best_alpha_varies(curves: Curves) -> Answer:
     """Compare α = 1 with α = 3 where one should win, and where the other should."""
     small = _alpha_ratio(curves, "exp4", 2.0, 1, 3)
     large = _alpha_ratio(curves, "exp6", 100_000, 1, 3)
+    series = [curves.drawn("exp4", name, f"α = {a}") for a, name in ALPHAS.items()]
+    few, many, at = "Δ = 2, n = 10⁴", "Δ = 0.2, n = 10⁵", "α = 1 over α = 3 at K = 2, {}".format
     return Answer(
-        [
-            exactly(
-                "α = 1 over α = 3 at K = 2, Δ = 2, n = 10⁴",
-                small,
-                1.0,
-                part="Δ = 2, n = 10⁴",
-            ),
-            exactly(
-                "α = 1 over α = 3 at K = 2, Δ = 0.2, n = 10⁵",
-                large,
-                1.0,
-                below=False,
-                part="Δ = 0.2, n = 10⁵",
-            ),
-        ],
-        f"At K = 2, α = 1 has {small} times the regret of α = 3 for Δ = 2, n = 10⁴, and {large} "
-        "times for Δ = 0.2, n = 10⁵.",
-        Evidence(
-            "Δ (K = 2)",
-            "expected regret",
-            [curves.drawn("exp4", name, f"α = {a}") for a, name in ALPHAS.items()],
-        ),
+        [exactly(at(few), small, 1.0, True, few), exactly(at(many), large, 1.0, False, many)],
+        f"At K = 2, α = 1 has {small} times the regret of α = 3 for {few}, and {large} "
+        f"times for {many}.",
+        Evidence("Δ (K = 2)", "expected regret", series),
     )
 
 
@@ -66,31 +39,18 @@ def alpha_is_reasonable(curves: Curves) -> Answer:
         a: max(x for panel in SENSITIVITY for x in curves.factors(panel, ALPHAS[a], every))
         for a in (1, 6)
     }
+    series = [
+        Series(f"α = {a}", curves.middles("exp4"), curves.factors("exp4", name, every))
+        for a, name in ALPHAS.items()
+    ]
+    statistic = "α = {} over the best other α, at worst".format
+    definition = "α = {} is “reasonable” with {{:.2f}} times the best regret".format
     return Answer(
-        [
-            up_to(
-                f"α = {a} over the best other α, at worst",
-                worst[a],
-                1.05,
-                5.0,
-                f"α = {a} is “reasonable” with {{:.2f}} times the best regret",
-                f"α = {a}",
-            )
-            for a in (2, 3)
-        ],
+        [up_to(statistic(a), worst[a], 1.05, 5.0, definition(a), f"α = {a}") for a in (2, 3)],
         f"At worst, α = 2 has {worst[2]} times the regret of the best other α ({worst[2].where}) "
-        f"and α = 3 {worst[3]} times ({worst[3].where}); α = 1 has about {others[1]:.0f} and α = 6 "
-        f"about {others[6]:.0f} times.",
-        Evidence(
-            "Δ (K = 2)",
-            "over the best other α",
-            [
-                Series(f"α = {a}", curves.middles("exp4"), curves.factors("exp4", name, every))
-                for a, name in ALPHAS.items()
-            ],
-            level=1.0,
-            logy=True,
-        ),
+        f"and α = 3 has {worst[3]} times ({worst[3].where}); α = 1 has about {others[1]:.0f} and "
+        f"α = 6 about {others[6]:.0f} times.",
+        Evidence("Δ (K = 2)", "over the best other α", series, level=1.0, logy=True),
     )
 
 
@@ -115,17 +75,12 @@ def large_alpha_small_n(curves: Curves) -> Answer:
         ground = listed(dict.fromkeys(trends))
         early.append(f"{listed(smalls)} times the regret of α = {a} and {ground} as n grows")
         late.append(f"{listed(larges)} times")
+    series = [curves.drawn_ratio("exp6", ALPHAS[6], ALPHAS[a], f"over α = {a}") for a in (3, 1)]
     return Answer(
         criteria,
         f"At n = {few:,.0f} and K = 2 and 10, α = 6 has {', and '.join(early)}; at n = {many:,.0f} "
         f"it has {', and '.join(late)}.",
-        Evidence(
-            "n (K = 2)",
-            "α = 6 over another α",
-            [curves.drawn_ratio("exp6", ALPHAS[6], ALPHAS[a], f"over α = {a}") for a in (3, 1)],
-            level=1.0,
-            logy=True,
-        ),
+        Evidence("n (K = 2)", "α = 6 over another α", series, level=1.0, logy=True),
         {FALSE: "So in no case is the large α better because n is small."},
     )
 
@@ -142,17 +97,12 @@ def small_alpha_large_gap(curves: Curves) -> Answer:
             criteria.append(exactly(statistic, ratio, 1.0, part=part))
             numbers.append(f"{ratio.value:.2f}")
         words.append(f"{listed(numbers)} at K = {arms}")
+    series = [curves.drawn_ratio("exp4", ALPHAS[a], ALPHAS[6], f"α = {a}") for a in (1, 2, 3)]
     return Answer(
         criteria,
         "At Δ = 2, the regret of α = 1 over that of α = 2, of 2 over 3 and of 3 over 6 is "
         f"{'; '.join(words)}.",
-        Evidence(
-            "Δ (K = 2)",
-            "over α = 6",
-            [curves.drawn_ratio("exp4", ALPHAS[a], ALPHAS[6], f"α = {a}") for a in (1, 2, 3)],
-            level=1.0,
-            logy=True,
-        ),
+        Evidence("Δ (K = 2)", "over α = 6", series, level=1.0, logy=True),
     )
 
 
@@ -167,15 +117,15 @@ def alpha_is_conservative(curves: Curves) -> Answer:
         statistic = f"{line}: median regret at one α over that at the α before, smallest"
         criteria.append(exactly(statistic, least, 1.0, below=False, part=line))
         spans.append(
-            f"from {medians[0].value:.0f} to {medians[-1].value:.0f}, at least times "
-            f"{least.value:.2f} with each step ({line})"
+            f"from {medians[0].value:.0f} to {medians[-1].value:.0f}, by a factor of at least "
+            f"{least.value:.2f} per step ({line})"
         )
         series.append(Series(line, [p.x for p in points], [m.value for m in medians]))
     last = curves.xs("alpha")[-1]
     return Answer(
         criteria,
-        "The median regret, that of a run without a failure, goes from α = 1 to "
-        f"{last:g} {'; '.join(spans)}.",
+        f"Between α = 1 and {last:g}, the median regret, that of a run without a failure, goes "
+        f"{'; '.join(spans)}.",
         Evidence("α", "median regret", series, logx=True, logy=True),
     )
 

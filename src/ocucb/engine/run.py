@@ -1,0 +1,343 @@
+"""The scaffold of every kernel: how a run starts, how an arm is played, and how a run ends.
+
+`play_runs` is the kernel of every engine. An engine fills its slot `play_run`, which is called as
+``play_run(values, game, run, work, done, outcome, row, stop)`` after each arm was played once: it
+plays the run up to the last checkpoint and tells whether the policy could choose an arm in every
+round. It plays one round with `pull`, or many rounds of one arm at once and then calls `leapt`:
+these two keep the statistics, record regret at checkpoints, and pass the marks of importance
+sampling. So an engine states only how arms are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compile import compiled, kernel_part, rare_part, specialise
+from .._memo import cached_while_alive
+from .._types import Flags, Floats, Words
+from ..importance import MARKS
+from ..random import CHOICES, REWARDS, start_stream, uniform
+from ..rewards import Rewards
+from .base import Game, Outcome, Plan
+
+# Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
+draw: Callable[[float, float, Words], float]
+takes_variance: bool
+play_run: Callable[..., bool]
+
+NEXT_MARK, TILT_END = 0, 1  # places in `Run.mark`
+
+
+class Stats(NamedTuple):
+    """What a policy may know of each arm: see `Run`."""
+
+    sums: Floats
+    pulls: Floats
+    squares: Floats
+
+
+class Run(NamedTuple):
+    """The state of a run: all that its continuation depends on, so that a copy is a branch.
+
+    Of each arm, the summed rewards, the pulls, and `squares`, the summed squared deviations from
+    the mean (empty unless the policy needs it). Rewards are drawn with the means `drawn`: that of
+    the tilted arm, if any, may be lower at first. ``mark[NEXT_MARK]`` is the next number of its
+    pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at which its mean is no
+    longer lower. `memory` is what a choice policy remembers; ``rounds[0]``, how many rounds have
+    been played.
+    """
+
+    sums: Floats
+    pulls: Floats
+    squares: Floats
+    drawn: Floats
+    mark: Floats
+    memory: Floats
+    reward_rng: Words
+    choice_rng: Words
+    rounds: Floats
+
+
+def copy_run(run: Run) -> Run:
+    """Return a copy of a run: played on, it does what the run itself does."""
+    copies: list[Any] = [array.copy() for array in run]
+    return Run(*copies)
+
+
+def branch(run: Run, key: Words, number: int) -> Run:
+    """Return a copy of a run that goes on with other streams: those of another key or number."""
+    copy = copy_run(run)
+    start_streams(copy.reward_rng, copy.choice_rng, key, number)
+    return copy
+
+
+@compiled
+def start_streams(reward_rng: Words, choice_rng: Words, key: Words, number: int) -> None:
+    """Set a run's streams to their start."""
+    start_stream(reward_rng, key, number, REWARDS)
+    start_stream(choice_rng, key, number, CHOICES)
+
+
+@kernel_part
+def stats_of(run: Run) -> Stats:
+    """Return the statistics alone: each array that is handed to a function has to be compiled."""
+    return Stats(run.sums, run.pulls, run.squares)
+
+
+@kernel_part
+def squares_added(total: float, count: float, reward: float) -> float:
+    """Return what a reward adds to the squared deviations of `count` rewards with sum `total`.
+
+    Welford's update: unlike a sum of squares, it does not cancel.
+    """
+    old = total / count if count > 0.0 else reward
+    return (reward - old) * (reward - (total + reward) / (count + 1.0))
+
+
+@kernel_part
+def variance_of(total: float, count: float, squares: float) -> float:
+    """Return the empirical variance of an arm's rewards.
+
+    Of Bernoulli rewards it is a function of the mean. Rounding, which depends on their order, must
+    not part arms with the same successes: these tie.
+    """
+    mean = total / count
+    variance, of_clicks = squares / count, mean * (1.0 - mean)
+    return of_clicks if abs(variance - of_clicks) <= 1e-9 * of_clicks else variance
+
+
+@rare_part
+def start_run(game: Game, run: Run, key: Words, number: int) -> None:
+    """Start a run: its streams, the component of the mixture, statistics and memory."""
+    start_streams(run.reward_rng, run.choice_rng, key, number)
+    arm = game.tilted
+    if arm >= 0:
+        shares, shifts, lengths, marks = game.mixture
+        place = uniform(run.reward_rng)
+        component = 0
+        while component < shares.size - 1 and place >= shares[component]:
+            place -= shares[component]
+            component += 1
+        run.drawn[arm] = game.means[arm] - shifts[component]
+        run.mark[NEXT_MARK], run.mark[TILT_END] = marks[0], lengths[component]
+    for i in range(run.pulls.size):
+        run.sums[i] = run.pulls[i] = 0.0
+    for i in range(run.squares.size):
+        run.squares[i] = 0.0
+    for i in range(run.memory.size):
+        run.memory[i] = 0.0
+    run.rounds[0] = 0.0
+
+
+@compiled
+def start_for_python(game: Game, run: Run, key: Words, number: int) -> None:
+    """Do the same where Python calls."""
+    start_run(game, run, key, number)
+
+
+@rare_part
+def pass_marks(
+    game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, row: int
+) -> int:
+    """Pass the mark and the checkpoints that an arm has reached in round t, playing alone.
+
+    At a mark the noise of the tilted arm is recorded, and its mean is no longer lower once its time
+    is over. At a checkpoint the regret is: the arm's pulls there follow from the round. Returns the
+    number of checkpoints passed.
+    """
+    T = run.pulls[arm]
+    if arm == game.tilted and run.mark[NEXT_MARK] <= T:
+        marks, mean = game.mixture[MARKS], game.means[arm]
+        due, run.mark[NEXT_MARK] = run.mark[NEXT_MARK], np.inf
+        for i in range(outcome.noise.shape[1]):
+            if marks[i] == T:
+                outcome.noise[row, i] = run.sums[arm] - T * mean
+            elif marks[i] > T:
+                run.mark[NEXT_MARK] = marks[i]
+                break
+            elif marks[i] >= due:  # an engine leapt over it: no weight would be right
+                outcome.noise[row, i] = np.nan
+        if run.mark[TILT_END] == T:
+            run.drawn[arm] = mean
+    while done < game.checkpoints.size and game.checkpoints[done] <= t:
+        run.pulls[arm] = T - (t - game.checkpoints[done])
+        total = 0.0
+        for i in range(game.gaps.size):
+            total += game.gaps[i] * run.pulls[i]
+        outcome.regret[row, done] = total
+        done += 1
+    run.pulls[arm] = T
+    return done
+
+
+def pull(game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, row: int) -> int:
+    """Play an arm in round t: draw its reward, count it, pass marks and checkpoints.
+
+    Returns the number of checkpoints passed, as `leapt` does. Nothing but these two plays an arm.
+    """
+    reward = draw(run.drawn[arm], game.scales[arm], run.reward_rng)
+    if takes_variance:
+        run.squares[arm] += squares_added(run.sums[arm], run.pulls[arm], reward)
+    run.sums[arm] += reward
+    run.pulls[arm] += 1.0
+    marked = arm == game.tilted and run.pulls[arm] >= run.mark[NEXT_MARK]
+    if marked or t == game.checkpoints[done]:
+        done = pass_marks(game, run, arm, t, done, outcome, row)
+    return done
+
+
+def leapt(
+    game: Game,
+    run: Run,
+    arm: int,
+    pulls: float,
+    total: float,
+    t: float,
+    done: int,
+    outcome: Outcome,
+    row: int,
+) -> int:
+    """Note that an arm played alone up to round t, and has so many pulls and that sum of rewards.
+
+    No leap may be longer than `rounds_to_mark` says.
+    """
+    run.sums[arm], run.pulls[arm] = total, pulls
+    marked = arm == game.tilted and pulls >= run.mark[NEXT_MARK]
+    if marked or (done < game.checkpoints.size and game.checkpoints[done] <= t):
+        done = pass_marks(game, run, arm, t, done, outcome, row)
+    return done
+
+
+@kernel_part
+def rounds_to_mark(tilted: bool, mark: float, pulls: float) -> float:
+    """Return how many pulls in a row an arm may have before it meets a mark, if it is tilted."""
+    return mark - pulls if tilted else np.inf
+
+
+@rare_part
+def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> None:
+    """Write the final pulls and the luck of a run, and the noise at marks that were not met.
+
+    The regret becomes infinite where rewards were not finite, and nan where the policy was not able
+    to choose an arm.
+    """
+    finite = True
+    for i in range(run.pulls.size):
+        outcome.pulls[row, i] = np.int64(run.pulls[i])
+        finite = finite and abs(run.sums[i]) < np.inf
+        # the noise of an arm that rounding drowns is no martingale
+        heard = game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i])
+        if game.tilted >= 0 and heard:
+            noise = run.sums[i] - run.pulls[i] * game.means[i]
+            outcome.luck[row, np.int64(i == game.tilted)] += noise / game.sigma
+    if not (finite and able):
+        for c in range(outcome.regret.shape[1]):
+            outcome.regret[row, c] = np.nan if finite else np.inf
+    for i in range(outcome.noise.shape[1]):
+        if run.pulls[game.tilted] < game.mixture[MARKS, i]:
+            T = run.pulls[game.tilted]
+            outcome.noise[row, i] = run.sums[game.tilted] - T * game.means[game.tilted]
+
+
+def play_each_once(game: Game, run: Run, outcome: Outcome, row: int) -> Any:
+    """Play the first K rounds, one arm each; return the number of checkpoints passed."""
+    done: Any = np.int64(0)  # a constant would have `pull` compiled for it
+    for i in range(game.means.size):
+        if done < game.checkpoints.size:
+            done = pull(game, run, i, i + 1.0, done, outcome, row)
+    return done
+
+
+def play_on(
+    values: Any, game: Game, run: Run, work: Any, outcome: Outcome, row: int, stop: Flags
+) -> None:
+    """Play a run from where it stands to the last checkpoint, and write its outcome."""
+    able = True
+    done: Any = np.int64(0)
+    if run.rounds[0] == 0.0:
+        done = play_each_once(game, run, outcome, row)
+        run.rounds[0] = game.means.size
+    while done < game.checkpoints.size and game.checkpoints[done] <= run.rounds[0]:
+        done += 1
+    if done < game.checkpoints.size:
+        able = play_run(values, game, run, work, done, outcome, row, stop)
+        run.rounds[0] = game.checkpoints[game.checkpoints.size - 1]
+    finish_run(game, run, able, outcome, row)
+
+
+def play_runs(
+    values: Any,
+    game: Game,
+    run: Run,
+    work: Any,
+    key: Words,
+    first: int,
+    outcome: Outcome,
+    stop: Flags,
+) -> None:
+    """Play one run after the other, with the same arrays."""
+    for row in range(outcome.regret.shape[0]):
+        if stop[0]:
+            return
+        start_run(game, run, key, first + row)
+        play_on(values, game, run, work, outcome, row, stop)
+
+
+@cached_while_alive
+def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
+    both = []
+    for variance in (False, True):
+        slots: dict[str, Any] = {"draw": rewards.draw, "takes_variance": variance}
+        slots["pull"] = specialise(pull, slots, part=True, forced=True)
+        slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
+        slots["play_each_once"] = specialise(play_each_once, slots, part=True)
+        both.append(slots)
+    return both
+
+
+def run_slots(rewards: Rewards, takes_variance: bool = False) -> dict[str, Any]:
+    """Return the slots that all engines share; policies with the same rewards share their code."""
+    return dict(_run_slots(rewards)[takes_variance])
+
+
+class Kernel:
+    """A compiled way to play a policy on a kind of reward."""
+
+    def __init__(self, plan: Plan) -> None:
+        slots = plan.slots | {"play_run": specialise(plan.play_run, plan.slots, part=True)}
+        play_on_slot = {"play_on": specialise(play_on, slots, inline=True)}
+        self._play_on = specialise(play_on, slots, keep=True)
+        self._play_runs = specialise(play_runs, slots | play_on_slot, keep=True)
+        self._plan = plan
+
+    def __call__(
+        self, values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+    ) -> None:
+        """Play as many runs as the outcome has rows, the first of them with number `first`."""
+        run, work = self._new_run(game), self._plan.new_work(game.means.size)
+        self._play_runs(values, game, run, work, key, first, outcome, stop)
+
+    def start(self, game: Game, key: Words, number: int) -> Run:
+        """Return a run in which nothing has been played yet."""
+        run = self._new_run(game)
+        start_for_python(game, run, key, number)
+        return run
+
+    def _new_run(self, game: Game) -> Run:
+        arms = game.means.size
+        squares = np.zeros(arms if self._plan.slots["takes_variance"] else 0)
+        memory = np.zeros(self._plan.memory_size(arms))
+        streams = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
+        drawn, mark, rounds = game.means.copy(), np.full(2, np.inf), np.zeros(1)
+        return Run(np.zeros(arms), np.zeros(arms), squares, drawn, mark, memory, *streams, rounds)
+
+    def play_on(self, values: Any, game: Game, run: Run, outcome: Outcome, stop: Flags) -> None:
+        """Play a run from where it stands to the last checkpoint, and write its outcome.
+
+        A run that stopped at an earlier last checkpoint, or a copy or branch of it, goes on.
+        """
+        work = self._plan.new_work(game.means.size)
+        self._play_on(values, game, run, work, outcome, 0, stop)

@@ -1,0 +1,296 @@
+"""A bandit taken apart and rebuilt: as arrays, as a dictionary, as a file, pickled or copied."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._document import damaged, read_json
+from .._files import replacing
+from .._text import LARGEST_COUNT, is_truth, shown, to_count
+from .._types import Floats, Words
+from ..policies import Policy, PolicyFamily
+from .decision import State, copy_state, new_arms
+from .document import to_document, to_parts
+from .forks import Locked
+from .names import Arm
+from .rules import LARGEST_REWARD, Rules
+from .tree import Records
+
+B = TypeVar("B", bound="Saved")
+
+
+class Saved(Locked):
+    """The part of `Bandit` that takes it apart and rebuilds it."""
+
+    __slots__ = ("_names", "_rules", "_state")
+
+    if TYPE_CHECKING:  # of `Bandit`
+        _names: list[Arm]
+        _rules: Rules
+        _state: State
+
+        def _new_state(
+            self, values: Any, horizon: int, arms: Records, rounds: int, stream: Words
+        ) -> State: ...
+        def _set_state(self, state: State) -> None: ...
+
+    def to_parts(self) -> dict[str, Any]:
+        """Return rules and state as numbers and arrays: the arguments of `from_parts`.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> ocucb.Bandit("ab", "ocucb", horizon=1000, bounds=(0, 1)).to_parts()["sums"]
+        array([0., 0.])
+        """
+        with self._lock:
+            state, names = copy_state(self._state), list(self._names)
+        rules, arms = self._rules, state.arms
+        return {
+            "arms": names,
+            "policy": rules.policy,
+            "horizon": int(state.horizon),
+            "bounds": rules.bounds,
+            "sigma": rules.sigma if rules.bounds is None else None,
+            "minimize": rules.minimize,
+            "strict": rules.strict,
+            "rng": rules.seed,
+            "pulls": arms["observed"].astype(np.int64),
+            "open": arms["open"].astype(np.int64),
+            "sums": rules.reflected(arms["observed"], arms["sum"]),
+            "squares": arms["squares"],
+            "active": arms["active"],
+            "rounds": int(state.clock["rounds"][0]),
+            "stream": state.stream,
+            "memory": state.memory,
+        }
+
+    @classmethod
+    def from_parts(
+        cls: type[B],
+        arms: Iterable[Arm],
+        policy: Policy | PolicyFamily | str,
+        horizon: int,
+        *,
+        pulls: npt.ArrayLike,
+        open: npt.ArrayLike,
+        sums: npt.ArrayLike,
+        active: npt.ArrayLike,
+        rounds: int,
+        stream: npt.ArrayLike,
+        memory: npt.ArrayLike = (),
+        squares: npt.ArrayLike | None = None,
+        **rules: Any,
+    ) -> B:
+        """Return the bandit whose `to_parts` gave these parts, for example from a database.
+
+        Parameters
+        ----------
+        arms, policy, horizon : as for Bandit
+            The names of all arms, retired ones included; who chooses; the planning horizon.
+        pulls, open : array of int
+            Rewards observed of each arm, and asks still open.
+        sums : array of float
+            Sum of the rewards (or losses) observed of each arm.
+        active : array of bool
+            False for retired arms.
+        rounds : int
+            Rounds so far: at least the pulls and open asks of all arms.
+        stream : array of int
+            The four words of 64 bits from which random numbers continue.
+        memory : array of float, optional
+            What a choice policy remembers.
+        squares : array of float, optional
+            Sum of the squared deviations from each arm's mean, for a policy that takes the
+            variance.
+        **rules : dict
+            As for `Bandit`: bounds, sigma, minimize, strict, rng.
+
+        Returns
+        -------
+        Bandit
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> ocucb.Bandit.from_parts(
+        ...     ["red", "green"], "ocucb", horizon=1000, bounds=(0, 1), rng=1,
+        ...     pulls=[3, 5], open=[0, 1], sums=[1.0, 4.5], active=[True, True],
+        ...     rounds=9, stream=[1, 2, 3, 4],
+        ... )
+        <bandit: 2 arms, OCUCB(alpha=3, psi=2), round 9 of 1,000>
+        """
+        bandit = cls(arms, policy, horizon, **rules)  # type: ignore[call-arg]
+        known = _known(bandit._rules, len(bandit._names), pulls, open, sums, squares, active)
+        rounds = to_count(rounds, "rounds", least=0)
+        if rounds < known["observed"].sum() + known["open"].sum():
+            raise ValueError("rounds must be at least the pulls and open asks of all arms.")
+        words = _array(stream, "stream", np.uint64, 4)
+        if not words.any():
+            raise ValueError("stream must not be all zeros.")
+        state = bandit._new_state(
+            bandit._state.values, int(bandit._state.horizon), known, rounds, words
+        )
+        state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
+        if bandit._rules.policy.is_ours and not np.isfinite(state.memory).all():
+            raise ValueError("memory must hold finite numbers.")
+        bandit._set_state(state)
+        return bandit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return rules and state as numbers, strings and lists: what `save` writes.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> ocucb.Bandit("ab", "ocucb", horizon=1000, bounds=(0, 1)).to_dict()["sums"]
+        [0.0, 0.0]
+        """
+        return to_document(self.to_parts(), self._rules.sigma)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a JSON file that `load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file. It is replaced atomically: if the process is killed at any moment, the old
+            file or the new one is there.
+
+        Examples
+        --------
+        >>> import ocucb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).save(folder.name + "/bandit.json")
+        """
+        with self._saving:  # so that of two threads that save, the later state stays
+            text = json.dumps(self.to_dict(), allow_nan=False)
+            with replacing(path) as file:
+                file.write(text + "\n")
+
+    @classmethod
+    def load(
+        cls: type[B], path: str | os.PathLike[str], *, policy: Policy | PolicyFamily | None = None
+    ) -> B:
+        """Read a file that `save` wrote; the bandit continues as if never interrupted.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is never changed.
+        policy : Policy or PolicyFamily, optional
+            The policy, if it is one of your own: the file holds only its name.
+
+        Returns
+        -------
+        Bandit
+
+        Examples
+        --------
+        >>> import ocucb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).save(folder.name + "/bandit.json")
+        >>> ocucb.Bandit.load(folder.name + "/bandit.json")
+        <bandit: 2 arms, UCB(constant=2), round 0 of 100>
+        """
+        return cls._restored(read_json(path), policy, str(path))
+
+    @classmethod
+    def from_dict(
+        cls: type[B], document: dict[str, Any], *, policy: Policy | PolicyFamily | None = None
+    ) -> B:
+        """Return the bandit whose `to_dict` gave `document`.
+
+        Parameters
+        ----------
+        document : dict
+            What `to_dict` returned.
+        policy : Policy or PolicyFamily, optional
+            The policy, if it is one of your own.
+
+        Returns
+        -------
+        Bandit
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> saved = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).to_dict()
+        >>> ocucb.Bandit.from_dict(saved)
+        <bandit: 2 arms, UCB(constant=2), round 0 of 100>
+        """
+        return cls._restored(document, policy, "this dictionary")
+
+    @classmethod
+    def _restored(cls: type[B], document: Any, policy: Any, source: str) -> B:
+        parts = to_parts(document, policy, source)
+        try:
+            return cls.from_parts(**parts)
+        except (TypeError, ValueError) as error:
+            raise damaged(source, error) from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self).from_parts, **self.to_parts()), ()
+
+
+def _known(
+    rules: Rules, size: int, pulls: Any, pending: Any, sums: Any, squares: Any, active: Any
+) -> Records:
+    """Return what is known about the arms, or say what is wrong with it."""
+    arms = new_arms(size)
+    arms["observed"], arms["open"] = _counts(pulls, "pulls", size), _counts(pending, "open", size)
+    totals = _array(sums, "sums", np.float64, size)
+    if not (np.abs(totals) <= LARGEST_REWARD * arms["observed"]).all():
+        raise ValueError("sums must be finite, and 0 where there are no pulls.")
+    if rules.binary and not _are_counts(totals, arms["observed"]):
+        raise ValueError("sums must be numbers of successes, at most the pulls.")
+    arms["sum"] = rules.reflected(arms["observed"], totals)
+    if squares is not None:
+        arms["squares"] = _array(squares, "squares", np.float64, size)
+        if not ((arms["squares"] >= 0.0) & np.isfinite(arms["squares"])).all():
+            raise ValueError("squares must be finite and at least 0.")
+    elif rules.form.family.rule.takes_variance:
+        raise ValueError(f"{rules.policy.label} takes the variance: pass squares=.")
+    arms["active"] = _array(active, "active", np.bool_, size)
+    if not arms["active"].any():
+        raise ValueError("at least one arm must be active.")
+    return arms
+
+
+def _array(values: Any, what: str, kind: type[np.generic], size: int) -> npt.NDArray[Any]:
+    """Return an array of its own with `size` elements of one kind."""
+    try:
+        if kind is not np.bool_ and (is_truth(values) or is_truth(np.asarray(values))):
+            raise TypeError
+        array = np.array(values, dtype=kind)
+    except (OverflowError, TypeError, ValueError):
+        raise TypeError(f"{what} must be a list of numbers, got {shown(values)}.") from None
+    if array.shape != (size,):
+        raise ValueError(f"{what} must hold {size} numbers, got an array of shape {array.shape}.")
+    return array
+
+
+def _counts(values: Any, what: str, size: int) -> Floats:
+    counts = _array(values, what, np.float64, size)
+    if not _are_counts(counts, float(LARGEST_COUNT)):
+        raise ValueError(f"{what} must hold whole numbers from 0 to 2^53.")
+    return counts
+
+
+def _are_counts(values: Floats, most: Floats | float) -> bool:
+    return bool(((values >= 0) & (values <= most) & (values == np.rint(values))).all())

@@ -1,0 +1,438 @@
+"""What a block of runs is reduced to, and how blocks are merged.
+
+Each statistic is declared once, as a field of `Moments`: its shape in a store, how it is computed
+from runs, and how those of two blocks are merged. What is averaged at the horizon, with a standard
+error, is an entry of `TERMS`. After any change, raise `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._types import Counts, Floats
+from ..engine import Outcome
+from ..importance import MOST_WEIGHT
+
+FORMAT = 3  # of stores, which hold moments
+SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
+BINS_PER_OCTAVE = 32
+BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
+FEWEST_FITTED = 64  # runs: with fewer, fitted control variates do more harm than good
+_COLLINEAR = 1e-9  # share of a control variate that the others must leave
+# What was not seen counts as this many runs, as a standard error: an event with an expectation of
+# 3 occurrences is missed with probability 5%, and k ± 2 sqrt(k + 1.5^2) covers Poisson means.
+UNSEEN = 1.5
+SKEWED = 4.0  # the same where contributions differ in size: weights, squares
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error.
+
+    Probabilities, deviations and `PolicyResult.cvar` have a standard error that allows for runs
+    that might have been seen but were not. Where it is larger than half the value, read
+    ``value + 2 * stderr`` as an upper bound.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    stderr : float
+        Its standard error.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> estimate = ocucb.Estimate(12.3, 0.4)
+    >>> f"{estimate.value} ± {2 * estimate.stderr}"
+    '12.3 ± 0.8'
+    """
+
+    value: float
+    stderr: float
+
+
+class Runs:
+    """A block of runs, and what its statistics are computed from.
+
+    `deviations` and `terms` are deviations from the means: of weighted regret, and of `TERMS`.
+    """
+
+    def __init__(self, outcome: Outcome, weights: Floats, gaps: Floats, first: int) -> None:
+        self.weights, self.pulls, self.luck = weights, outcome.pulls, outcome.luck
+        self.kept = slice(max(0, SAMPLE_SIZE - first))
+        self.final = outcome.regret[:, -1]
+        self.centre = float(self.final.mean())
+        self.excess = (self.final - self.centre) / _unit(self.centre)
+        self.best_pulls = outcome.pulls[:, gaps == 0.0].sum(axis=1)
+        self.bins = _bin_numbers(self.final, float(gaps.max()) * float(outcome.pulls[0].sum()))
+        weighted = outcome.regret * weights[:, None]
+        self.mean = weighted.mean(axis=0)
+        self.deviations = weighted - self.mean
+        terms = weights * np.stack([formula(self) for formula in TERMS.values()])
+        self.term_means = terms.mean(axis=1)
+        self.terms = terms - self.term_means[:, None]
+        self.controls: Floats = self.terms[: len(CONTROLS)]
+
+
+# What is averaged over runs at the horizon, times their weights. The excess is the regret minus
+# `Moments.centre`, in units of `Moments.unit`. A run fails if the best arms get less than half of
+# its rounds.
+TERMS: dict[str, Callable[[Runs], Any]] = {
+    "weight": lambda runs: np.ones(runs.final.size),
+    "luck of others": lambda runs: runs.luck[:, 0],
+    "luck of best": lambda runs: runs.luck[:, 1],
+    "excess": lambda runs: runs.excess,
+    "excess squared": lambda runs: runs.excess**2,
+    "failure": lambda runs: 2 * runs.best_pulls < runs.pulls.sum(axis=1),
+}
+CONTROLS = {"weight": 1.0, "luck of others": 0.0, "luck of best": 0.0}  # the first; known means
+_KNOWN = np.array(list(CONTROLS.values()))
+_ROW = {name: row for row, name in enumerate(TERMS)}
+
+
+_Merge = Callable[["Moments", "Moments", str], Any]  # the earlier block, the later, the statistic
+
+
+def _jump(earlier: Moments, later: Moments, name: str) -> Any:
+    return getattr(later, name) - getattr(earlier, name)
+
+
+def _averaged(earlier: Moments, later: Moments, name: str) -> Any:
+    share = later.runs / (earlier.runs + later.runs)
+    return getattr(earlier, name) + share * _jump(earlier, later, name)
+
+
+def _added(earlier: Moments, later: Moments, name: str) -> Any:
+    return getattr(earlier, name) + getattr(later, name)
+
+
+def _appended(earlier: Moments, later: Moments, name: str) -> Any:
+    """Keep the first `SAMPLE_SIZE`."""
+    known = getattr(earlier, name)
+    room = SAMPLE_SIZE - len(known)
+    return np.concatenate([known, getattr(later, name)[:room]]) if room > 0 else known
+
+
+def _products(rows: str, columns: str = "") -> _Merge:
+    """Add summed products of deviations from two means, or squares of those from one.
+
+    See Chan, Golub and LeVeque (1979).
+    """
+
+    def merge(earlier: Moments, later: Moments, name: str) -> Any:
+        jumps = _jump(earlier, later, rows)
+        jumps = jumps[:, None] * _jump(earlier, later, columns) if columns else jumps**2
+        factor = later.runs / (earlier.runs + later.runs) * earlier.runs
+        return _added(earlier, later, name) + jumps * factor
+
+    return merge
+
+
+def _kept(of: Callable[[Runs], Any], merge: _Merge, *shape: int | str) -> dict[str, Any]:
+    """Declare how a statistic is computed and merged, and its sizes or their names."""
+    return {"of": of, "merge": merge, "shape": shape}
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is kept of a block of runs, or of many blocks.
+
+    Blocks are merged in the order of the runs, so the result is the same to the last bit no matter
+    how they were computed. In what follows, w is the weight of a run (1 if it is plain), y its
+    regret, and a and b the luck of the suboptimal arms and of the best (0 if it is plain).
+
+    The means of w, w a and w b are known: 1, 0 and 0. How far their sample means miss these values
+    tells much about how far that of the regret misses its own, which linear regression corrects
+    (control variates). The coefficients come from the same runs, which biases estimates by about
+    one part in sqrt(`runs`) of a standard error.
+    """
+
+    runs: int
+    # at each checkpoint the mean of w y, and its summed squared deviation
+    mean: Floats = field(metadata=_kept(lambda r: r.mean, _averaged, "checkpoints"))
+    squares: Floats = field(
+        metadata=_kept(lambda r: (r.deviations**2).sum(axis=0), _products("mean"), "checkpoints")
+    )
+    # summed products of deviations of w, w a and w b, one row each, with w y
+    control_products: Floats = field(
+        metadata=_kept(
+            lambda r: np.stack([(r.deviations * c[:, None]).sum(axis=0) for c in r.controls]),
+            _products("control_means", "mean"),
+            *(len(CONTROLS), "checkpoints"),
+        )
+    )
+    # mean of w times the pulls of each arm, and a number close to the mean final regret
+    pulls: Floats = field(
+        metadata=_kept(lambda r: (r.pulls * r.weights[:, None]).mean(axis=0), _averaged, "arms")
+    )
+    centre: float = field(metadata=_kept(lambda r: r.centre, lambda a, b, name: a.centre))
+    # means of `TERMS` times w, and their summed products of deviations
+    term_means: Floats = field(metadata=_kept(lambda r: r.term_means, _averaged, len(TERMS)))
+    term_products: Floats = field(
+        metadata=_kept(
+            # sums rather than a matrix product, whose last bits depend on threads and alignment
+            lambda r: (r.terms[:, None] * r.terms).sum(axis=2),
+            _products("term_means", "term_means"),
+            *(len(TERMS), len(TERMS)),
+        )
+    )
+    # sums of w and of w^2 over the runs in each bin of the final regret, see `bin_edges`
+    histogram: Floats = field(
+        metadata=_kept(
+            lambda r: np.stack([np.bincount(r.bins, r.weights**k, BINS) for k in (1, 2)]),
+            _added,
+            *(2, BINS),
+        )
+    )
+    # of the first `SAMPLE_SIZE` runs: final regrets, weights, a and b
+    sample: Floats = field(metadata=_kept(lambda r: r.final[r.kept].copy(), _appended, "kept"))
+    weights: Floats = field(metadata=_kept(lambda r: r.weights[r.kept].copy(), _appended, "kept"))
+    luck: Floats = field(metadata=_kept(lambda r: r.luck[r.kept].copy(), _appended, "kept", 2))
+
+    @staticmethod
+    def of(outcome: Outcome, weights: Floats, gaps: Floats, first: int = 0) -> Moments:
+        """Reduce the outcome of a kernel, given runs' weights, arms' gaps and the first run."""
+        runs = Runs(outcome, weights, gaps, first)
+        values = {each.name: each.metadata["of"](runs) for each in _STATISTICS}
+        return Moments(len(weights), **values)
+
+    def merged(self, later: Moments) -> Moments:
+        """Return the combined moments."""
+        later = later._centred_at(self.centre)
+        values = {each.name: each.metadata["merge"](self, later, each.name) for each in _STATISTICS}
+        return Moments(self.runs + later.runs, **values)
+
+    def numbers(self) -> Floats:
+        """Return all statistics as one array, as stores keep them."""
+        return np.concatenate([np.ravel(getattr(self, each.name)) for each in _STATISTICS])
+
+    @staticmethod
+    def from_numbers(
+        numbers: Floats, first: int, runs: int, checkpoints: int, arms: int
+    ) -> Moments | None:
+        """Return the moments of a block from their `numbers`; None if these are too few or many."""
+        sizes = {"checkpoints": checkpoints, "arms": arms}
+        sizes["kept"] = max(0, min(runs, SAMPLE_SIZE - first))
+        values: dict[str, Any] = {}
+        for each in _STATISTICS:
+            shape = [sizes.get(size, size) for size in each.metadata["shape"]]
+            part, numbers = np.split(numbers, [math.prod(shape)])
+            if part.size != math.prod(shape):
+                return None
+            values[each.name] = part.reshape(shape) if shape else float(part[0])
+        return None if numbers.size else Moments(runs, **values)
+
+    @property
+    def unit(self) -> float:
+        """What the excess is measured in: 1, unless fourth powers could overflow or vanish."""
+        return _unit(self.centre)
+
+    @property
+    def control_means(self) -> Floats:
+        """The means of the control variates."""
+        return self.term_means[: len(CONTROLS)]
+
+    @property
+    def regret(self) -> Floats:
+        """Estimated mean regret at each checkpoint."""
+        slopes, _ = self._fit(self.control_products)
+        return self.mean - self._bias(slopes)
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard errors of these estimates; nan after a single run."""
+        if self.runs == 1:
+            return np.full(self.mean.size, np.nan)
+        slopes, used = self._fit(self.control_products)
+        left = np.maximum(self.squares - (slopes * self.control_products).sum(axis=0), 0.0)
+        errors: Floats = np.sqrt(left / (self.runs - 1 - used) / self.runs)
+        return errors
+
+    def _fit(self, products: Floats) -> tuple[Floats, int]:
+        """Regress quantities on the first control variates, given their products with these.
+
+        Returns the coefficients, one row for each control variate, and how many of these are used.
+        By elimination rather than with LAPACK, whose last bits depend on the machine.
+        """
+        size, used = len(products), 0
+        if self.runs < FEWEST_FITTED:
+            return np.zeros(products.shape), used
+        square, right = self.term_products[:size, :size].copy(), products.copy()
+        for k in range(size):
+            if not square[k, k] > _COLLINEAR * self.term_products[k, k]:
+                right[k] = square[k] = square[:, k] = 0.0
+                continue
+            used += 1
+            right[k], square[k] = right[k] / square[k, k], square[k] / square[k, k]
+            for i in range(size):
+                if i != k:
+                    right[i] -= square[i, k] * right[k]
+                    square[i] -= square[i, k] * square[k]
+        return right, used
+
+    def _bias(self, slopes: Floats) -> Floats:
+        """Return by how much estimates are too large because the control variates are."""
+        size = len(slopes)
+        bias: Floats = (slopes * (self.term_means[:size] - _KNOWN[:size])[:, None]).sum(axis=0)
+        return bias
+
+    def _term(self, name: str) -> tuple[float, float]:
+        """Return the mean of a term, and the summed squares of its deviations."""
+        row = _ROW[name]
+        return float(self.term_means[row]), float(self.term_products[row, row])
+
+    def _corrected(self, *names: str) -> tuple[Floats, Floats, int]:
+        """Return the means of terms, corrected, and what is left of their products.
+
+        They are corrected for the mean weight, as tails are: luck says little about failures. The
+        last is the number of control variates used.
+        """
+        rows = [_ROW[name] for name in names]
+        cross = self.term_products[:1, rows]
+        slopes, used = self._fit(cross)
+        values = self.term_means[rows] - self._bias(slopes)
+        explained = (slopes[:, :, None] * cross[:, None, :]).sum(axis=0)
+        return values, self.term_products[np.ix_(rows, rows)] - explained, used
+
+    def _error(self, squares: float, used: int = 0) -> float:
+        if self.runs == 1:
+            return math.nan
+        return math.sqrt(_not_negative(squares) / (self.runs - 1 - used) / self.runs)
+
+    def estimate(self, name: str) -> Estimate:
+        """Return the mean of a term, corrected, as the runs that were seen have it."""
+        (value,), products, used = self._corrected(name)
+        return Estimate(float(value), self._error(float(products[0, 0]), used))
+
+    @property
+    def weight(self) -> Estimate:
+        """The mean weight; its expectation is 1."""
+        mean, squares = self._term("weight")
+        return Estimate(mean, self._error(squares))
+
+    def failure(self, least: float) -> Estimate:
+        """Return the probability of a failure, which costs `least` or more; if 0, no run fails."""
+        if not least > 0.0:
+            return Estimate(0.0, 0.0)
+        share, error = self.estimate("failure")
+        mean, squares = self._term("failure")
+        missing = UNSEEN
+        if not _plain(self.weights):
+            second = squares / self.runs + mean**2
+            missing = float(missing_weight(self.sample, self.weights, mean, second, least))
+        return Estimate(min(_not_negative(share), 1.0), math.hypot(error, missing / self.runs))
+
+    def deviation(self, worst: float) -> Estimate:
+        """Return the standard deviation of the final regret, which is `worst` at most.
+
+        Two things may be missing: more contributions like those that were seen, and, in plain
+        runs, one of the worst regret. With tilted ones, what makes the best arm fail was sought,
+        and the largest regret of a run that might as well be plain takes its place.
+        """
+        if self.runs == 1:
+            return Estimate(math.nan, math.nan)
+        (first, second), products, used = self._corrected("excess", "excess squared")
+        variance = float(second - first**2) * self.runs / (self.runs - 1)
+        deviation = math.sqrt(_not_negative(variance))
+        # the delta method: the variance depends on two means
+        slope = np.array([-2.0 * first, 1.0])
+        error = self._error(float((slope[:, None] * slope * products).sum()), used)
+        mean = self.centre + self.unit * float(first)
+        average, squares = self._centred_at(mean)._term("excess squared")
+        if average > 0.0:
+            typical = squares / self.runs / average + average
+            typical *= (_unit(mean) / self.unit) ** 2
+            error = math.hypot(error, SKEWED * typical / self.runs)
+        seen = error / (2.0 * deviation) if deviation > 0.0 else 0.0
+        limit = worst if _plain(self.weights) else farthest(self.sample, self.weights)
+        away = (limit - mean) / self.unit
+        more = 2.0 * UNSEEN * float(self.weights.max()) * away**2 / self.runs
+        unseen = 0.5 * (math.hypot(deviation, math.sqrt(more)) - deviation)
+        return Estimate(deviation * self.unit, math.hypot(seen, unseen) * self.unit)
+
+    @property
+    def kurtosis(self) -> float:
+        """Fourth central moment over the squared variance of what is averaged, from `sample`."""
+        slopes, _ = self._fit(self.control_products)
+        known = self.weights[:, None] * np.column_stack([np.ones(self.weights.size), self.luck])
+        values = self.weights * self.sample - (slopes[:, -1] * (known - _KNOWN)).sum(axis=1)
+        squares = ((values - values.mean()) / self.unit) ** 2
+        variance = float(squares.mean())
+        # at least 1 by Jensen's inequality, despite rounding
+        return max(1.0, float((squares**2).mean()) / variance**2) if variance > 0.0 else 1.0
+
+    def _centred_at(self, centre: float) -> Moments:
+        """Return the same moments with another centre, and its unit."""
+        unit = _unit(centre)
+        move, ratio = (self.centre - centre) / unit, self.unit / unit
+        weight, excess, squared = (_ROW[name] for name in ("weight", "excess", "excess squared"))
+        turn = np.eye(len(TERMS))
+        turn[excess, [weight, excess]] = move, ratio
+        turn[squared, [weight, excess, squared]] = move**2, 2.0 * move * ratio, ratio**2
+        means = (turn * self.term_means).sum(axis=1)
+        half = (turn[:, :, None] * self.term_products).sum(axis=1)
+        products = (half[:, None, :] * turn).sum(axis=2)
+        return replace(self, centre=centre, term_means=means, term_products=products)
+
+
+_STATISTICS = [each for each in fields(Moments) if each.metadata]
+
+
+def _plain(weights: Floats) -> bool:
+    return bool((weights == 1.0).all())
+
+
+def farthest(sample: Floats, weights: Floats) -> float:
+    """Return the largest regret of a run that is as likely plain as in the mixture, or likelier."""
+    return float(sample[weights >= 1.0].max(initial=0.0))
+
+
+def missing_weight(sample: Floats, weights: Floats, values: Any, squares: Any, x: Any) -> Any:
+    """Return what one more tilted run with a regret above x may weigh, times how many are missing.
+
+    Such runs have the mean weight `values` and mean squared weight `squares`, which say how much
+    one weighs that is like those that were seen. Mixtures make the best arm fail, so what else
+    leads to regrets above x shows only in runs that might as well be plain, and these have the
+    largest weight. Their mean has a standard error that is believed: those that were not seen do
+    not add more to their second moment than a few of the largest regret that was. So by Markov's
+    inequality, regrets above x are rarer than these by the square of the ratio. That says nothing
+    where no run shows that x is reached, or where single runs were not kept.
+    """
+    values, squares, x = (np.asarray(part, dtype=np.float64) for part in (values, squares, x))
+    typical = np.divide(squares, values, out=np.zeros(values.shape), where=values > 0.0)
+    with np.errstate(divide="ignore"):
+        ratio = (farthest(sample, weights) if sample.size else math.inf) / x
+    rarer = np.where(values > 0.0, np.minimum(1.0, ratio**2), 1.0)
+    largest = float(weights.max()) if weights.size else MOST_WEIGHT
+    return np.maximum(SKEWED * typical, UNSEEN * largest * rarer)
+
+
+def _unit(centre: float) -> float:
+    """Return 1, or the power of two near a number whose fourth power is out of range."""
+    exponent = math.frexp(centre)[1]
+    return 1.0 if abs(exponent) <= 200 else math.ldexp(1.0, exponent)
+
+
+def _not_negative(value: float) -> float:
+    """Raise what rounding made negative to 0; nan stays nan, which `max` might turn into 0."""
+    return 0.0 if value <= 0.0 else value
+
+
+def bin_edges(worst: float) -> Floats:
+    """Return the edges of the bins of the histogram: the worst regret, then 2% less each time."""
+    edges: Floats = worst * 0.5 ** (np.arange(BINS) / BINS_PER_OCTAVE)
+    return edges
+
+
+def _bin_numbers(regret: Floats, worst: float) -> Counts:
+    """Return the bin of each regret: bin b holds what lies above edge b + 1, not above edge b."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        octaves = np.log2(worst / regret)
+    bins = np.floor(BINS_PER_OCTAVE * np.nan_to_num(octaves, nan=math.inf, posinf=1e9))
+    numbers: Counts = np.clip(bins, 0, BINS - 1).astype(np.int64)
+    return numbers

@@ -1,0 +1,262 @@
+"""The result for one policy: what users read off it, and how it follows from the moments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._text import to_float, to_floats, with_error
+from .._types import Counts, Floats
+from . import files, moments
+from .moments import UNSEEN, Estimate, Moments, bin_edges
+
+QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+FORMAT = 2  # of saved results: raise it with any change to a field
+
+
+class Description(NamedTuple):
+    """What was played, in plain values: as results report it and stores keep it."""
+
+    policy: str
+    label: str
+    engine: str
+    problem: str
+    means: Floats
+    rewards: str
+    sigma: float
+    horizon: int
+    checkpoints: Counts
+    seed: int
+    version: str
+    sampling: str
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyResult:
+    """The result for one policy.
+
+    Attributes
+    ----------
+    policy, label : str
+        Its name with all parameters, and its short name for tables.
+    engine : str
+        The engine that simulated it.
+    horizon, runs : int
+        Rounds per run, and number of runs.
+    checkpoints : ndarray
+        Rounds after which regret was measured; the last is the horizon.
+    regret, stderr : ndarray
+        Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
+    pulls : ndarray
+        Mean number of pulls of each arm; not corrected for luck.
+    sample, weights : ndarray
+        Individual final regrets of the first 65,536 runs, and their weights.
+    seconds : float
+        Time spent on its runs, summed over workers, excluding compilation.
+    sampling : str
+        How runs were drawn: "plain", or "tilted" (with importance sampling).
+    weight : Estimate
+        The mean weight of the runs and its standard error; the truth is 1.
+    deviation : Estimate
+        The standard deviation of the final regret.
+    failure : Estimate
+        The probability of a failure: the best arms get less than half of the rounds.
+    histogram : ndarray
+        Sums of weights, and of squared weights, by final regret; read it with `tail`.
+    worst : float
+        The largest possible regret: the horizon times the largest gap.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+    >>> ucb = result["ucb"]
+    >>> ucb.label, ucb.runs, ucb.horizon
+    ('UCB', 10, 100)
+    >>> round(float(ucb.pulls.sum()))
+    100
+    >>> bool(ucb.quantile(0.5) <= ucb.quantile(0.9)), ucb.cvar(0.9).value > ucb.mean_regret
+    (True, True)
+    >>> value, stderr = ucb.tail(20.0)
+    >>> ucb.tail(1e6)  # more than the worst regret
+    Estimate(value=0.0, stderr=0.0)
+    >>> regrets, probabilities, errors = ucb.tail_curve()
+    >>> float(probabilities[0]), float(probabilities[-1])
+    (0.0, 1.0)
+    >>> ucb.to_dict()["policy"]
+    'ucb:constant=2'
+    """
+
+    policy: str = field(metadata=files.TEXT)
+    label: str = field(metadata=files.TEXT)
+    engine: str = field(metadata=files.TEXT)
+    horizon: int = field(metadata=files.COUNT)
+    runs: int = field(metadata=files.COUNT)
+    checkpoints: Counts = field(metadata=files.ROUNDS)
+    regret: Floats = field(metadata=files.AT_CHECKPOINTS)
+    stderr: Floats = field(metadata=files.ERRORS)
+    pulls: Floats = field(metadata=files.PER_ARM)
+    sample: Floats = field(metadata=files.PER_RUN)
+    weights: Floats = field(metadata=files.WEIGHTS)
+    seconds: float = field(metadata=files.AMOUNT)
+    sampling: str = field(metadata=files.SAMPLING)
+    weight: Estimate = field(metadata=files.ESTIMATE)
+    deviation: Estimate = field(metadata=files.ESTIMATE)
+    failure: Estimate = field(metadata=files.ESTIMATE)
+    histogram: Floats = field(metadata=files.HISTOGRAM)
+    worst: float = field(metadata=files.AMOUNT)
+
+    @property
+    def mean_regret(self) -> float:
+        """Mean pseudo-regret at the horizon."""
+        return float(self.regret[-1])
+
+    def quantile(self, level: float | Sequence[float]) -> Any:
+        """Return quantiles of the final regret, from the first 65,536 runs.
+
+        Parameters
+        ----------
+        level : float or list of float
+            Probabilities, from 0 to 1.
+        """
+        levels = to_floats(level, "quantile levels", "between 0 and 1")
+        for wrong in levels[~((levels >= 0.0) & (levels <= 1.0))].flat:
+            raise ValueError(f"quantile levels must lie between 0 and 1, got {wrong:g}.")
+        if self.sampling == "plain":
+            return np.quantile(self.sample, level)
+        order = np.argsort(self.sample, kind="stable")
+        share = np.cumsum(self.weights[order]) - 0.5 * self.weights[order]
+        return np.interp(level, share / self.weights.sum(), self.sample[order])
+
+    @property
+    def effective_runs(self) -> float:
+        """How many plain runs would give the same standard error."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.float64(self.deviation.value) / self.stderr[-1]
+        return self.runs if self.sampling == "plain" else float(ratio**2)
+
+    def tail(self, x: float) -> Estimate:
+        """Return the probability that the final regret exceeds x, with its standard error.
+
+        It comes from a histogram with bins 2% wide: x is rounded to the nearest edge. The standard
+        error allows for what was not seen: without a regret above x in N plain runs, 0 ± 3/N
+        remains. With tilted runs it is smaller far out, where only a failure of the best arm, which
+        they seek, leads.
+
+        Parameters
+        ----------
+        x : float
+            A regret, at least 0.
+        """
+        x = to_float(x, "x", "between 0 and 1e308")
+        if not x >= 0.0:
+            raise ValueError(f"x must be a regret, at least 0, got {x}.")
+        _, values, errors = self.tail_curve()
+        if x >= self.worst:
+            return Estimate(0.0, 0.0)
+        octaves = math.log2(self.worst / x) if x > 0.0 else math.inf
+        nearest = round(min(moments.BINS_PER_OCTAVE * octaves, moments.BINS - 1.0))
+        return Estimate(float(values[nearest]), float(errors[nearest]))
+
+    def tail_curve(self) -> tuple[Floats, Floats, Floats]:
+        """Return regrets in decreasing order, the probability of exceeding each, and its error.
+
+        Corrected for the mean weight, but not for luck.
+        """
+        sums, squares = np.cumsum(self.histogram, axis=1) / self.runs
+        values = np.concatenate([[0.0], sums[:-1]])
+        seconds = np.concatenate([[0.0], squares[:-1]])
+        spread = float(squares[-1] - sums[-1] ** 2)  # of the weights
+        products = seconds - values * sums[-1]
+        slope, used = np.zeros(values.size), 0
+        if self.sampling != "plain" and spread > 0.0 and self.runs >= moments.FEWEST_FITTED:
+            slope, used = products / spread, 1
+        left = seconds - values**2 - slope * products
+        errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1 - used))
+        edges = bin_edges(self.worst)
+        if self.sampling == "plain":
+            one_more = np.full(edges.size, UNSEEN)
+        else:
+            one_more = moments.missing_weight(self.sample, self.weights, values, seconds, edges)
+        errors = np.hypot(errors, one_more / self.runs)
+        errors[0] = 0.0  # nothing exceeds the worst regret
+        values = np.clip(values - slope * (sums[-1] - 1.0), 0.0, 1.0)
+        return edges, values, errors
+
+    def cvar(self, level: float = 0.95) -> Estimate:
+        """Return the mean of the final regret over the worst ``1 - level`` of the runs.
+
+        The conditional value at risk, from the first 65,536 runs.
+
+        Parameters
+        ----------
+        level : float, optional
+            At least 0 and below 1.
+        """
+        level = to_float(level, "level", "between 0 and 1")
+        if not 0.0 <= level < 1.0:
+            raise ValueError(f"level must be at least 0 and below 1, got {level}.")
+        start = float(self.quantile(level))
+        excess = self.weights * np.maximum(self.sample - start, 0.0) / (1.0 - level)
+        if excess.size == 1:
+            return Estimate(start + float(excess[0]), math.nan)
+        limit = self.worst
+        if self.sampling != "plain":
+            limit = moments.farthest(self.sample, self.weights)
+        unseen = float(self.weights.max()) * max(0.0, limit - start) / (1.0 - level)
+        mean = float(excess.mean())
+        typical = float((excess**2).mean()) / mean if mean > 0.0 else 0.0
+        error = float(excess.std(ddof=1)) / math.sqrt(excess.size)
+        one_more = max(moments.SKEWED * typical, UNSEEN * unseen)
+        return Estimate(start + mean, math.hypot(error, one_more / excess.size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result at the horizon as plain numbers: one object in ``--json``."""
+        levels = self.quantile(QUANTILES)
+        return {
+            "policy": self.policy,
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "mean_regret": self.mean_regret,
+            "stderr": files.finite(self.stderr[-1]),
+            "quantiles": {f"{q:g}": float(x) for q, x in zip(QUANTILES, levels, strict=True)},
+            "mean_pulls": self.pulls.tolist(),
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "deviation": _pair(self.deviation),
+            "failure": _pair(self.failure),
+            "sampling": self.sampling,
+            "effective_runs": files.finite(self.effective_runs),
+            "mean_weight": _pair(self.weight),
+        }
+
+
+def _pair(estimate: Estimate) -> dict[str, float | None]:
+    return {name: files.finite(value) for name, value in estimate._asdict().items()}
+
+
+def policy_result(played: Description, merged: Moments, seconds: float) -> PolicyResult:
+    """Turn the merged blocks of a policy into its result."""
+    gaps = np.max(played.means) - played.means
+    worst = played.horizon * float(np.max(gaps))
+    least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
+    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
+    kept = ("runs", "regret", "stderr", "sample", "weights", "weight", "histogram")
+    return PolicyResult(
+        **{name: getattr(played, name) for name in said},
+        **{name: getattr(merged, name) for name in kept},
+        pulls=merged.pulls / merged.weight.value,  # so that they add up to the horizon
+        seconds=seconds,
+        deviation=merged.deviation(worst),
+        failure=merged.failure(0.5 * played.horizon * least),
+        worst=worst,
+    )
+
+
+def mean_with_error(result: PolicyResult) -> tuple[str, str]:
+    """Write the mean regret at the horizon and two standard errors."""
+    return with_error(result.mean_regret, 2.0 * float(result.stderr[-1]))

@@ -1,0 +1,257 @@
+"""What `simulate` returns: results of policies, as a table, a data frame, a figure or a file."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._document import Damaged, damaged, is_object, opened, read_json, take_list
+from .._files import replacing
+from .._text import shown, table_of, with_error
+from .._types import Floats
+from ..importance import FEWEST_TILTED
+from . import files
+from .moments import Moments
+from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """What `simulate` returns: one `PolicyResult` per policy.
+
+    Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
+    short name, use the full one: ``result["ocucb:alpha=3,psi=2"]``.
+
+    Attributes
+    ----------
+    policies : list of PolicyResult
+        One per policy, in the order of the call.
+    problem : str
+        The problem's name.
+    means : ndarray
+        The arms' expected rewards.
+    rewards : str
+        The kind of reward.
+    sigma : float
+        What the policies were told about the noise.
+    seed : int
+        ``rng=seed`` reproduces the numbers.
+    version : str
+        The version of ocucb that produced it.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
+    >>> [policy.label for policy in result]
+    ['UCB']
+    >>> result["ucb"] is result[0]
+    True
+    >>> for line in result.table().splitlines()[2:]:
+    ...     print(line)
+    gap:K=2,gap=0.3, gaussian rewards, sigma = 1, horizon 100, seed 1
+    With fewer than 200 plain runs, error bars can miss rare failures.
+    >>> row = result.rows()[-1]
+    >>> row["policy"], row["t"], row["runs"]
+    ('ucb:constant=2', 100, 10)
+    >>> int(result.to_dataframe()["t"].max())
+    100
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> result.to_csv(folder.name + "/regret.csv")
+    >>> figures = result.plot(folder.name + "/regret.png"), result.plot_tail()
+    >>> result.save(folder.name + "/result.json")
+    >>> again = ocucb.SimulationResult.load(folder.name + "/result.json")
+    >>> again["ucb"].mean_regret == result["ucb"].mean_regret
+    True
+    """
+
+    policies: list[PolicyResult]
+    problem: str = field(metadata=files.TEXT)
+    means: Floats = field(metadata=files.NUMBERS)
+    rewards: str = field(metadata=files.TEXT)
+    sigma: float = field(metadata=files.POSITIVE)
+    seed: int = field(metadata=files.SEED)
+    version: str = field(metadata=files.TEXT)
+
+    def __iter__(self) -> Iterator[PolicyResult]:
+        return iter(self.policies)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def __getitem__(self, which: int | str) -> PolicyResult:
+        if not isinstance(which, str):
+            return self.policies[which]
+        exact = [player for player in self if which in (player.policy, player.label)]
+        family = [player for player in self if which == player.policy.partition(":")[0]]
+        found = exact or family
+        names = [player.policy for player in found or self]
+        if not found:
+            raise KeyError(f"no policy {shown(which)}; choose from {names}.")
+        if len(found) > 1:
+            raise KeyError(f"{which!r} matches {names}; use the full name or the position.")
+        return found[0]
+
+    def table(self) -> str:
+        """Return the result as text, one line per policy; error bars are two standard errors."""
+        place = f"{self.problem}, {self.rewards} rewards, sigma = {self.sigma:g}"
+        lines = [
+            table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
+            f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
+        ]
+        for player in self:
+            if player.sampling != "plain":
+                weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
+                lines.append(
+                    f"{player.label}: {player.sampling} sampling, worth "
+                    f"{_worth(player.effective_runs)} plain runs; mean weight {weight}"
+                )
+        if any(player.sampling == "plain" and player.runs < FEWEST_TILTED for player in self):
+            lines.append(
+                f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        def row(kind: str, cells: Iterable[str]) -> str:
+            return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
+
+        rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
+        caption = f"<caption>{html.escape(self.problem)}</caption>"
+        return f"<table>{caption}{row('th', _TABLE)}{rows}</table>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary per policy and checkpoint."""
+        return [
+            {name: value(self, player, i) for name, value in COLUMNS.items()}
+            for player in self
+            for i in range(player.checkpoints.size)
+        ]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
+            ) from None
+        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `rows` to the CSV file `path`."""
+        files.write_csv(path, COLUMNS, self.rows())
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Plot regret over time, with bands of two standard errors.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; its ending (.png, .pdf, .svg) determines the format.
+        """
+        from ..figures import regret_panels, written
+
+        return written(regret_panels([self]), path)
+
+    def plot_tail(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+        """Plot the probability that the final regret exceeds x, with bands of two standard errors.
+
+        Both axes are logarithmic; probabilities below 1e-7 are left out. A flat stretch far to the
+        right means that runs either go well or fail.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; its ending (.png, .pdf, .svg) determines the format.
+        """
+        from ..figures import tails, written
+
+        return written(tails([self]), path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to `path`, a JSON file that `load` reads."""
+        document = {
+            "format": "ocucb-simulation",
+            "format_version": FORMAT,
+            **files.to_document(self),
+            "policies": [files.to_document(player) for player in self],
+        }
+        with replacing(path) as file:
+            json.dump(document, file, allow_nan=False)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> SimulationResult:
+        """Read the file `path`, written by `save`.
+
+        Raises
+        ------
+        ValueError
+            The file is damaged or was not written by `save`; the message says what is wrong.
+        """
+        document = opened(read_json(path), "simulation", FORMAT, path)
+        try:
+            facts = files.from_document(SimulationResult, document)
+            policies = take_list(document, "policies", None, is_object, "policies")
+            arms = facts["means"].size
+            made = [PolicyResult(**files.from_document(PolicyResult, p, arms)) for p in policies]
+        except Damaged as error:
+            raise damaged(path, error) from None
+        return SimulationResult(made, **facts)
+
+
+# The columns of tables: the title, and the text for a policy.
+_TABLE: dict[str, Callable[[PolicyResult], str]] = {
+    "policy": lambda player: player.label,
+    "mean regret": lambda player: mean_with_error(player)[0],
+    "± 2 s.e.": lambda player: mean_with_error(player)[1],
+    "median": lambda player: f"{player.quantile(0.5):.4g}",
+    "95%": lambda player: f"{player.quantile(0.95):.4g}",
+    "runs": lambda player: f"{player.runs:,}",
+    "engine": lambda player: player.engine,
+    "seconds": lambda player: f"{player.seconds:.2f}",
+}
+
+# The columns of data frames and CSV files: the name, and the value at the i-th checkpoint.
+COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
+    "problem": lambda result, player, i: result.problem,
+    "policy": lambda result, player, i: player.policy,
+    "engine": lambda result, player, i: player.engine,
+    "horizon": lambda result, player, i: player.horizon,
+    "t": lambda result, player, i: int(player.checkpoints[i]),
+    "runs": lambda result, player, i: player.runs,
+    "mean_regret": lambda result, player, i: float(player.regret[i]),
+    "stderr": lambda result, player, i: float(player.stderr[i]),
+}
+
+
+def result_of(played: Description, moments: Moments, seconds: float) -> SimulationResult:
+    """Turn the merged blocks of one policy into a result."""
+    return _result_on(played, [policy_result(played, moments, seconds)])
+
+
+def joined(results: Sequence[SimulationResult]) -> SimulationResult:
+    """Put the policies of several results, on one problem, into one result."""
+    return _result_on(results[0], [player for result in results for player in result])
+
+
+def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
+    return SimulationResult(policies, a.problem, a.means, a.rewards, a.sigma, a.seed, a.version)
+
+
+def _worth(runs: float) -> str:
+    """Round a number of runs to two digits, which is more than is known about it."""
+    return f"{float(f'{runs:.1e}'):,.0f}" if math.isfinite(runs) else "any number of"
