@@ -11,6 +11,7 @@ import pytest
 
 from helpers import ROOT
 from ocucb import cli
+from ocucb.paper.panels import panels
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 
@@ -47,6 +48,7 @@ def test_the_walk_of_the_reproduction_is_in_the_order_of_its_calls(tmp_path, cap
             calls.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}")
 
     arguments = ["reproduce", "psi", "--runs", "2", "--out", str(tmp_path)]
+    panels.cache_clear()  # another test of this process may have had them described
     before = sys.getprofile()
     sys.setprofile(note)
     try:
