@@ -29,8 +29,10 @@ _HOME = {
     "problems": [
         "Problem",
         "bernoulli",
+        "beta_rewards",
         "conjecture",
         "custom_rewards",
+        "empirical",
         "gap",
         "gaussian",
         "moss_failure",
@@ -61,8 +63,10 @@ if TYPE_CHECKING:
     from .policies._names import *  # noqa: F403
     from .problems import Problem as Problem
     from .problems import bernoulli as bernoulli
+    from .problems import beta_rewards as beta_rewards
     from .problems import conjecture as conjecture
     from .problems import custom_rewards as custom_rewards
+    from .problems import empirical as empirical
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure

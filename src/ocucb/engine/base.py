@@ -96,7 +96,8 @@ class Engine:
 class Game(NamedTuple):
     """What is played: the problem, what policies are told, and when regret is measured.
 
-    `means` are zeros for an engine that sums the noise alone. `tilted` is the arm whose first
+    `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
+    which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
@@ -111,6 +112,7 @@ class Game(NamedTuple):
     checkpoints: Counts
     tilted: int
     mixture: Floats
+    table: Floats
 
 
 def new_game(
@@ -133,6 +135,7 @@ def new_game(
         checkpoints,
         mixture.arm,
         mixture.table(),
+        problem.table,
     )
 
 
