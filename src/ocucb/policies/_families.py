@@ -67,6 +67,8 @@ class PolicyFamily:
         is the same.
     binary : bool
         Whether the policy is only for Bernoulli rewards.
+    needs_sigma : bool
+        Whether the rule uses sigma; if not, nobody has to know it.
     check : bool
         Whether to check on a grid what a user's rule declares, before it is played.
 
@@ -91,6 +93,7 @@ class PolicyFamily:
     bounded_form: PolicyFamily | None = None
     variance_form: PolicyFamily | None = None
     binary: bool = False
+    needs_sigma: bool = True
     check: bool = True
 
     @cached_property
