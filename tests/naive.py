@@ -39,8 +39,9 @@ def play(
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
     K, sigma, kind, p = problem.arms, problem.sigma, policy.family.rule.kind, policy.parameters
-    inputs, unit = policy.family.rule.inputs, problem.rewards.binary
-    twin = twin or twin_of(policy, unit)
+    known = problem.rewards.unit, problem.rewards.binary
+    inputs, varied = policy.family.rule.inputs, policy.family.form(*known).rule.takes_variance
+    twin = twin or twin_of(policy, *known)
     if kind == "choice":
         rule = twin(K, n, **p)
     T = [0] * K
@@ -53,11 +54,11 @@ def play(
         if t <= K:
             arm = t - 1
         elif kind == "choice":
-            arm = rule.choose(t, T, S, sigma, choices)
-        elif "variance" in inputs:
-            known = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
-            arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
-        elif is_whole(policy, unit):
+            arm = rule.choose(t, T, S, sigma, choices, *([seen] if varied else []))
+        elif varied:
+            two = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
+            arm = argmax([twin(*two[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices)
+        elif is_whole(policy, *known):
             means = [S[i] / T[i] for i in range(K)]
             arm = argmax(
                 [twin(means[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices
@@ -67,10 +68,10 @@ def play(
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
-        mean = problem.means[arm]
+        mean = float(problem.means[arm])
         if arm == tilted and T[arm] < length:
             mean = mean - shift
-        reward = problem.rewards.draw(mean, problem.scales[arm], rewards)
+        reward = problem.reward(arm, rewards, mean)
         T[arm] += 1
         S[arm] += reward
         seen[arm].append(reward)
