@@ -1,8 +1,9 @@
 """What the league plays: problems in families, as data.
 
-A contest is one problem and horizon. The worst case over Δ consists of several, of which, for each
-policy separately, the one with the largest mean regret counts. Rewards are Gaussian with σ = 1, or
-clicks: rewards of 0 and 1.
+A contest is one problem, or a prior over problems, and a horizon. The worst case over Δ consists of
+several, of which, for each policy separately, the one with the largest mean regret counts. Rewards
+are Gaussian with σ = 1 or with a σ for each arm, of which policies are told the largest; clicks,
+which are 0 or 1; or ratings between 0 and 1.
 """
 
 from __future__ import annotations
@@ -11,12 +12,23 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .._text import power_of_ten
+from ..priors import prior
 from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
 
 FEW_ARMS = 10  # up to this, arms are few
 SHORT = 5_000  # rounds up to which every policy for clicks can play
 DISASTER = 3.0  # a regret above this many times σ sqrt(K n) is a disaster
+
+# kinds of reward: their names in data files, and in tables
+KINDS = {
+    "gaussian": "Gaussian rewards",
+    "unequal": "Unequal variances",
+    "clicks": "Clicks",
+    "ratings": "Ratings",
+}
 
 Instance = tuple[Problem, int]
 
@@ -31,9 +43,14 @@ class Contest:
     instances: tuple[Instance, ...]  # problem and horizon; several for a worst case
 
     @property
-    def clicks(self) -> bool:
-        """Whether rewards are 0 and 1."""
-        return self.instances[0][0].rewards.binary
+    def kind(self) -> str:
+        """Its kind of reward, one of `KINDS`."""
+        problem = self.instances[0][0]
+        if problem.rewards.binary:
+            return "clicks"
+        if not problem.rewards.brownian:
+            return "ratings"
+        return "gaussian" if np.ptp(problem.scales) == 0.0 else "unequal"
 
     @property
     def few_arms(self) -> bool:
@@ -106,7 +123,15 @@ def _groups(K: int) -> Problem:
 _TWO, _MANY, _NEEDLE = "two arms", "many arms", "needle in a haystack"
 _UNIFORM, _UNBALANCED = "uniform arms", "unbalanced"
 _HALF, _RARE = "clicks at 50%", "clicks at 2%"
-_SHORT, _LONG = "short horizon", "long horizon"
+_SHORT, _LONG, _UNEQUAL = "short horizon", "long horizon", "unequal variances"
+HEADLINES = "headlines"
+
+
+def _tests(name: str, K: int, per_arm: str, n: int) -> Contest:
+    """Tests of headlines as a newsroom ran them: their rates are drawn for each run."""
+    title = f"{K} headlines, {per_arm} readers, n = {n:,}"
+    return Contest(name, HEADLINES, title, ((replace(prior("headlines", K=K), name=name), n),))
+
 
 # the arms of the low-reward scenario of Garivier and Cappé (2011)
 _LADDER = [0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]
@@ -146,6 +171,25 @@ CONTESTS: dict[str, Contest] = {
              bernoulli([0.5] + [0.3] * 4), 500),
         _one("ladder", _RARE, f"{_LADDER_TITLE}, n = 10⁴", bernoulli(_LADDER), 10_000),
         _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
+        # The median test has 4 headlines and 14,466 readers; 5, 50 and 95% have at most 2,028, 3,088
+        # and 6,379 readers a headline.
+        _tests("headlines", 4, "as many as the median test has", 14_466),
+        _tests("headlines-2", 2, "3,088 a headline", 6_176),
+        _tests("headlines-6", 6, "3,088 a headline", 18_528),
+        _tests("headlines-short", 4, "2,028 a headline", 8_112),
+        _tests("headlines-long", 4, "6,379 a headline", 25_516),
+        _one("noisy-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 2 (best) and 0.3, n = 10⁴",
+             gap(10, 0.3, [2.0] + [0.3] * 9), 10_000),
+        _one("quiet-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 0.2 (best) and 1, n = 10⁴",
+             gap(10, 0.3, [0.2] + [1.0] * 9), 10_000),
+        _one("noisy-2", _UNEQUAL, "two arms, Δ = 0.3, σ = 2 (best) and 0.2, n = 10⁴",
+             gap(2, 0.3, [2.0, 0.2]), 10_000),
+        _one("quiet-2", _UNEQUAL, "two arms, Δ = 0.1, σ = 0.1 (best) and 1, n = 10⁴",
+             gap(2, 0.1, [0.1, 1.0]), 10_000),
+        _one("mixed-10", _UNEQUAL, "10 uniform arms, σ = 1 and 0.2 by turns, n = 10⁴",
+             uniform_arms(10, [1.0, 0.2] * 5), 10_000),
+        _one("mixed-short", _UNEQUAL, "6 arms, Δ = 1, σ = 2 and 0.5 by turns, n = 300",
+             gap(6, 1.0, [2.0, 0.5] * 3), 300),
         _worst_clicks("worst-clicks", 10_000, "10⁴"),
         _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )

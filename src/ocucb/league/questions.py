@@ -322,17 +322,25 @@ def _compared(cells: Cells, names: Sequence[str], base: str, contests: Sequence[
 # who is compared with whom, and on what
 Comparison = tuple[tuple[str, ...], str, list[Contest]]
 BAYESIAN_COMPARISON: Comparison = (
-    ("thompson", "mots", "gittins"),
+    ("thompson", "oc-thompson", "mots", "gittins"),
     "thompson",
-    [contest for contest in CONTESTS.values() if not contest.clicks],
+    [contest for contest in CONTESTS.values() if contest.kind == "gaussian"],
 )
 
 # 5. Low variance.
 
 VARIANCE_COMPARISON: Comparison = (
-    ("kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb"),
+    ("kl-ocucb", "kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb"),
     "ocucb",
-    [CONTESTS[name] for name in ("rare-2", "rare-10", "rare-short", "ladder")],
+    [CONTESTS[name] for name in ("rare-2", "rare-10", "rare-short", "ladder", "headlines")],
+)
+
+# 6. Variances that nobody knows.
+
+UNKNOWN_COMPARISON: Comparison = (
+    ("ocucb-normal", "normal-thompson", "thompson", "ocucb"),
+    "ocucb",
+    [contest for contest in CONTESTS.values() if contest.kind == "unequal"],
 )
 
 
@@ -362,5 +370,7 @@ QUESTIONS = {
                     BAYESIAN_COMPARISON),
         _comparison("variance", "What is there to gain where the variance is low?",
                     VARIANCE_COMPARISON),
+        _comparison("unknown", "What does a policy gain that finds out variances by itself?",
+                    UNKNOWN_COMPARISON),
     )
 }  # fmt: skip
