@@ -264,6 +264,23 @@ entry(
 )(gaussian_bonus(kl_ucb_h_plus_budget))
 
 
+def kl_ocucb_budget(T: float, t: float, n: float, K: int, alpha: float, psi: float) -> float:
+    return alpha * log(psi * n / t) / 2
+
+
+entry(
+    "kl-ocucb",
+    "kl-ocucb:alpha=1,psi=1.5",
+    skips=True,
+    like="ocucb",
+    unit=kl_index(kl_ocucb_budget),
+    by_hand={
+        "kl-ocucb": sqrt(3 / 4 * log(20)),
+        "kl-ocucb:alpha=2,psi=10": sqrt(2 / 4 * log(100)),
+    },
+)(gaussian_bonus(kl_ocucb_budget))
+
+
 def beta_index(mean: float, T: float, t: float, n: float, K: int, sigma: float, c: float) -> float:
     S = mean * T
     tail = 1 / (max(2, t) * max(1.0, log(n)) ** c)
@@ -399,6 +416,17 @@ def ucb_tuned_index(
     b = 2 * sigma
     bound = min(1 / 4, V / b**2 + sqrt(2 * log(t) / T))
     return mean + b * sqrt(log(t) / T * bound)
+
+
+@entry("ocucb-normal", "ocucb-normal:alpha=1,psi=1.5")
+def ocucb_normal_index(
+    mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, alpha: float,
+    psi: float,
+) -> float:  # fmt: skip
+    """Before three pulls of an arm, the fewer it has had, the sooner its turn."""
+    if T <= 2:
+        return 1e300 / T
+    return mean + sqrt(V * T / (T - 1) * ((psi * n / t) ** (alpha / (T - 2)) - 1))
 
 
 # Sampling policies

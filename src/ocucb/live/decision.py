@@ -411,7 +411,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         "unplayed_constant": isinstance(rule, ArmRule) and rule.unplayed_constant,
         "counted_arms": effective_active if rule.takes_effective_arms else all_active,
         "counts_successes": family.binary,
-        **tree_kernels(),
+        **tree_kernels(rule.takes_variance),
     }
     if isinstance(rule, IndexRule):
         slots["index"] = index_of(family)

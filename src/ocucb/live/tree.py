@@ -8,8 +8,8 @@ evaluated. An evaluation costs log K.
 
 Rewards with few values (clicks) produce thousands of arms whose ceilings are equal, and all of them
 decrease from round to round. So a node knows how many arms share its highest ceiling, and whether
-they are alike, with the same pulls and mean: then one evaluation serves all of them, and they are
-lowered together by writing the new ceiling into the node. Its children learn of it on the next way
+they are alike, with the same pulls, mean and, where the index depends on it, variance: then one
+evaluation serves all of them, and they are lowered together by writing the new ceiling into the node. Its children learn of it on the next way
 down (`push`), as in the trees known as "segment tree beats". A tie is broken by drawing a number
 and walking down to the arm that has it.
 
@@ -29,6 +29,7 @@ import numpy.typing as npt
 from .._compile import compiled, inlined, specialise
 from .._memo import cache
 from .._types import Floats
+from ..engine.run import variance_of
 
 Records = npt.NDArray[np.void]
 
@@ -40,12 +41,14 @@ ARM = np.dtype(
 )
 
 # A node of the tree: the highest ceiling, the highest below that, how many arms have the highest,
-# the first of them, and whether they all have the same pulls and mean.
+# the first of them, and whether they all have the same pulls and mean (and variance).
 NODE = np.dtype(
     [("top", "f8"), ("second", "f8"), ("count", "i8"), ("first", "i8"), ("alike", "?")], align=True
 )
 
 BLOCK = 32  # arms in a leaf
+
+takes_variance: bool  # the index depends on the variance: a slot, which `tree_kernels` fills
 
 
 def new_tree(arms: int) -> Records:
@@ -54,14 +57,17 @@ def new_tree(arms: int) -> Records:
     return np.zeros(2 << (blocks - 1).bit_length() if arms else 0, NODE)
 
 
-@inlined
 def same_state(arms: Records, i: int, j: int) -> bool:
-    """Tell whether two arms have the same index in every round: the same pulls and mean."""
+    """Tell whether two arms have the same index in every round: the same pulls and moments."""
     a, b = arms[i], arms[j]
     if a.observed + a.open != b.observed + b.open:
         return False
     if a.observed == 0.0 or b.observed == 0.0:
         return bool(a.observed == b.observed)
+    if takes_variance:
+        one = variance_of(a.sum, a.observed, a.squares)
+        if one != variance_of(b.sum, b.observed, b.squares):
+            return False
     return bool(a.sum / a.observed == b.sum / b.observed)
 
 
@@ -78,7 +84,6 @@ def write_node(
     node.alike = alike
 
 
-@compiled
 def join_block(arms: Records, ceilings: Floats, tree: Records, block: int | np.int64) -> None:
     """Fill a leaf of the tree from the ceilings of its arms."""
     top, second, count, first, alike = -inf, -inf, 0, -1, True
@@ -95,7 +100,6 @@ def join_block(arms: Records, ceilings: Floats, tree: Records, block: int | np.i
     write_node(tree, tree.size // 2 + block, top, second, count, first, alike)
 
 
-@compiled
 def join(arms: Records, tree: Records, i: int | np.int64) -> None:
     """Fill a node from its children."""
     a, b = tree[2 * i], tree[2 * i + 1]
@@ -210,7 +214,11 @@ def highest(ceilings: Floats, tree: Records, number: int) -> int:
 
 
 @cache
-def tree_kernels() -> dict[str, Callable[..., Any]]:
-    """Return what kernels call, compiled once for all policies."""
+def tree_kernels(takes_variance: bool) -> dict[str, Callable[..., Any]]:
+    """Return what kernels call, compiled once for all policies that look at the same moments."""
+    slots: dict[str, Any] = {"takes_variance": takes_variance}
+    slots["same_state"] = specialise(same_state, slots, part=True, forced=True)
+    for helper in (join_block, join):
+        slots[helper.__name__] = specialise(helper, slots, part=True)
     parts: tuple[Callable[..., Any], ...] = (build_tree, replace, lower, highest)
-    return {part.__name__: specialise(part, {}, keep=True) for part in parts}
+    return {part.__name__: specialise(part, slots, keep=True) for part in parts}

@@ -320,7 +320,7 @@ def _check_facts(
             f"{title}'s unplayed_index must be {', '.join(map(repr, known))} or None, "
             f"got {declared!r}."
         )
-    for name in ("binary", "concave", "check"):
+    for name in ("binary", "needs_sigma", "concave", "check"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
     values = {"unplayed_index", "concave"}

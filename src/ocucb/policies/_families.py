@@ -63,6 +63,8 @@ class PolicyFamily:
         The policy as it is played on rewards in [0, 1]; None if it is the same.
     binary : bool
         Whether the policy is only for Bernoulli rewards.
+    needs_sigma : bool
+        Whether the rule uses sigma; if not, nobody has to know it.
     check : bool
         Whether to check on a grid what a user's rule declares, before it is played.
 
@@ -86,6 +88,7 @@ class PolicyFamily:
     table: Callable[[int], Floats] | None = None
     bounded_form: PolicyFamily | None = None
     binary: bool = False
+    needs_sigma: bool = True
     check: bool = True
 
     @cached_property

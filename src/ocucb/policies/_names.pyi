@@ -16,6 +16,7 @@ ImprovedUCB: PolicyFamily
 KLAdaUCB: PolicyFamily
 KLMOSS: PolicyFamily
 KLMaillard: PolicyFamily
+KLOCUCB: PolicyFamily
 KLUCB: PolicyFamily
 KLUCBHPlus: PolicyFamily
 KLUCBPlus: PolicyFamily
@@ -28,6 +29,7 @@ MOTS: PolicyFamily
 Maillard: PolicyFamily
 OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
+OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
 ThompsonSampling: PolicyFamily
 TsallisINF: PolicyFamily

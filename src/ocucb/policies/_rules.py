@@ -111,7 +111,7 @@ class IndexRule(ArmRule):
 
     @property
     def is_lazy(self) -> bool:
-        return self.never_rises and not self.takes_variance
+        return self.never_rises
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from ._decorators import choice_policy, one_per_arm
     memory=one_per_arm,
     table=bernoulli_surrogate,
     binary=True,
+    needs_sigma=False,
 )
 def BernoulliGittins(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,

@@ -13,6 +13,7 @@ from ._decorators import choice_policy, one_per_arm
     reference="Thompson (1933); Kaufmann, Korda and Munos (2012); Agrawal and Goyal (2013)",
     memory=one_per_arm,
     binary=True,
+    needs_sigma=False,
 )
 def BetaThompson(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any

@@ -31,6 +31,7 @@ def _probabilities(
     valid={"epsilon": between(0, 1)},
     memory=one_per_arm,
     probabilities=_probabilities,
+    needs_sigma=False,
 )
 def EpsilonGreedy(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,

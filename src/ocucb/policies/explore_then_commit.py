@@ -19,6 +19,7 @@ def _memory(arms: int) -> int:
     reference="Robbins (1952); Perchet, Rigollet, Chassang and Snowberg (2016)",
     valid={"m": whole_from(1)},
     memory=_memory,
+    needs_sigma=False,
 )
 def ExploreThenCommit(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,

@@ -4,7 +4,12 @@ from ._decorators import index_policy
 
 
 @index_policy(
-    name="greedy", formula="mean", reference="baseline", unplayed_index="constant", concave=True
+    name="greedy",
+    formula="mean",
+    reference="baseline",
+    needs_sigma=False,
+    unplayed_index="constant",
+    concave=True,
 )
 def Greedy(pulls: float, t: float, horizon: float, arms: float) -> float:
     """Play the arm with the largest mean; regret grows linearly, as it may never find the best.

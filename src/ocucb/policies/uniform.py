@@ -21,6 +21,7 @@ def _probabilities(
     formula="an arm drawn uniformly at random in every round",
     reference="baseline",
     probabilities=_probabilities,
+    needs_sigma=False,
 )
 def UniformRandom(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
