@@ -9,9 +9,9 @@ evaluated. An evaluation costs log K.
 Rewards with few values (clicks) produce thousands of arms whose ceilings are equal, and all of them
 decrease from round to round. So a node knows how many arms share its highest ceiling, and whether
 they are alike, with the same pulls, mean and, where the index depends on it, variance: then one
-evaluation serves all of them, and they are lowered together by writing the new ceiling into the node. Its children learn of it on the next way
-down (`push`), as in the trees known as "segment tree beats". A tie is broken by drawing a number
-and walking down to the arm that has it.
+evaluation serves all of them, and they are lowered together by writing the new ceiling into the
+node. Its children learn of it on the next way down (`push`), as in the trees known as "segment tree
+beats". A tie is broken by drawing a number and walking down to the arm that has it.
 
 The tournament tree of `ocucb.engine.skip` stays apart: Gaussian indices do not tie, so its nodes
 are single numbers, and an update is a few instructions in the inner loop of a simulation.
