@@ -13,7 +13,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import exp, log, log1p
 from typing import Any, NamedTuple
 
@@ -365,21 +365,14 @@ class Prior:
 
     def drawn(self, seed: int, first: int, runs: int) -> Drawn:
         """Draw the problems of consecutive runs, for kernels."""
-        return self._draw(self._key(seed), first, runs)
+        key = stream_key(seed, "problems", self.identity)
+        return self._checked(partial(self.source.draw, key, first, runs), first)
 
-    @cached_property
-    def _keys(self) -> dict[int, Words]:
-        return {}
-
-    def _key(self, seed: int) -> Words:
-        if seed not in self._keys:
-            self._keys[seed] = stream_key(seed, "problems", self.identity)
-        return self._keys[seed]
-
-    def _draw(self, key: Words, first: int, runs: int) -> Drawn:
+    def _checked(self, make: Callable[[], Drawn], first: int) -> Drawn:
+        """Return what is drawn, or say in a sentence what is wrong with it."""
         with translate_numba_errors(f"the {self.name}"):
             try:
-                drawn = self.source.draw(key, first, runs)
+                drawn = make()
             except IndexError:
                 raise ValueError(
                     f"the {self.name} reads or writes beyond the end of an array; means has "
@@ -387,10 +380,10 @@ class Prior:
                 ) from None
             except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
                 raise ValueError(f"the {self.name} could not draw a problem: {error}") from error
-        self._check(drawn, first)
+        self._check_values(drawn, first)
         return drawn
 
-    def _check(self, drawn: Drawn, first: int) -> None:
+    def _check_values(self, drawn: Drawn, first: int) -> None:
         """Refuse problems that no constructor would make."""
         there = np.arange(self.arms) < drawn.arms[:, None]
 
@@ -414,9 +407,8 @@ class Prior:
     @cached_property
     def examples(self) -> Drawn:
         """Problems that stand for all: the same for any seed; those of a list if there is one."""
-        drawn = self.source.examples(stream_key(0, "examples", self.identity))
-        self._check(drawn, 0)
-        return drawn
+        key = stream_key(0, "examples", self.identity)
+        return self._checked(partial(self.source.examples, key), 0)
 
     @cached_property
     def typical(self) -> Problem:
