@@ -30,8 +30,10 @@ _HOME = {
     "problems": [
         "Problem",
         "bernoulli",
+        "beta_rewards",
         "conjecture",
         "custom_rewards",
+        "empirical",
         "gap",
         "gaussian",
         "moss_failure",
@@ -64,8 +66,10 @@ if TYPE_CHECKING:
     from .priors import prior as prior
     from .problems import Problem as Problem
     from .problems import bernoulli as bernoulli
+    from .problems import beta_rewards as beta_rewards
     from .problems import conjecture as conjecture
     from .problems import custom_rewards as custom_rewards
+    from .problems import empirical as empirical
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure

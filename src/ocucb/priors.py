@@ -304,6 +304,8 @@ class Prior:
     sigma : float
         The noise of every arm is sigma-subgaussian. Policies are told this number, or that of the
         problem that they play where problems differ; then this is a typical one.
+    check : bool
+        As for `Problem`, of a typical problem.
 
     Examples
     --------
@@ -320,6 +322,7 @@ class Prior:
     rewards: Rewards
     arms: int
     source: Formula | Listed
+    check: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Prior, tuple(getattr(self, one.name) for one in fields(self))
@@ -426,7 +429,7 @@ class Prior:
             for part in (examples.means, examples.scales)
         )
         sigma = float(_rounded(examples.sigma[rows].mean(keepdims=True))[0])
-        return Problem(means, scales, self.rewards, sigma, self.name)
+        return Problem(means, scales, self.rewards, sigma, self.name, check=self.check)
 
     @property
     def sigma(self) -> float:
@@ -557,8 +560,14 @@ def _of_list(given: Any) -> Prior:
     if len(kinds) > 1:
         names = listed(sorted({name for name, _ in kinds}))
         raise ValueError(f"the problems of a prior must have one kind of reward, got {names}.")
+    if "arm" in first.inputs:  # which arm that is depends on the problem
+        raise ValueError(
+            f"the problems of a prior must have rewards that depend on an arm's mean alone, but "
+            f"those of {first.name} depend on which arm it is."
+        )
     name = f"prior of {len(problems)} problem{'s' * (len(problems) > 1)}"
-    return Prior(name, first, max(one.arms for one in problems), Listed.of(problems))
+    arms, check = max(one.arms for one in problems), any(one.check for one in problems)
+    return Prior(name, first, arms, Listed.of(problems), check)
 
 
 def _of_function(

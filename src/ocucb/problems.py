@@ -1,8 +1,8 @@
 """Bandit problems: arms with their means, gaps and rewards, and the paper's instances.
 
-A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`
-and `custom_rewards` make one from means; `gap`, `moss_failure`, `uniform_arms` and `conjecture`
-make the paper's.
+A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`,
+`beta_rewards` and `custom_rewards` make one from means, `empirical` from rewards that were seen;
+`gap`, `moss_failure`, `uniform_arms` and `conjecture` make the paper's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,18 @@ import numpy.typing as npt
 
 from ._memo import cached_property
 from ._text import shown, split_specification, to_count, to_floats
-from ._types import Floats
+from ._types import Floats, Words
 from ._users import plain
-from .rewards import BERNOULLI, GAUSSIAN, UNIFORM, Rewards, rewards_of
+from .rewards import (
+    BERNOULLI,
+    BETA,
+    GAUSSIAN,
+    SAMPLERS,
+    UNIFORM,
+    Rewards,
+    empirical_rewards,
+    rewards_of,
+)
 
 Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
 
@@ -39,7 +48,7 @@ class Problem:
         The expected reward of each arm.
     scales : ndarray
         One number per arm for its rewards: the standard deviation of Gaussian rewards, half the
-        width of uniform ones.
+        width of uniform ones, the concentration of Beta rewards.
     rewards : Rewards
         The kind of reward.
     sigma : float
@@ -48,6 +57,11 @@ class Problem:
         Its name in tables and figures.
     paper_horizon : int or None
         The horizon that the paper uses with this instance.
+    table : ndarray
+        The rewards that `empirical` draws from, after K + 1 numbers: where those of each arm begin,
+        and where the last end. Empty for other kinds.
+    check : bool
+        Whether to check before play that rewards have the means and bounds that they claim.
 
     Examples
     --------
@@ -65,9 +79,11 @@ class Problem:
     sigma: float
     name: str
     paper_horizon: int | None = None
+    table: Floats = field(default_factory=lambda: np.empty(0))
+    check: bool = False
 
     def __post_init__(self) -> None:
-        for vector in (self.means, self.scales, self.gaps):
+        for vector in (self.means, self.scales, self.gaps, self.table):
             vector.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +122,18 @@ class Problem:
         digest = hashlib.sha256((self.rewards.name + self.rewards.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
+        if self.rewards.inputs != SAMPLERS[0]:  # nobody else knows the table
+            digest.update(self.table.tobytes())
+        if self.rewards.unit and not self.rewards.binary:  # which a policy may know
+            digest.update(b"unit")
         return digest.hexdigest()
+
+    def reward(self, arm: int, stream: Words, mean: float | None = None) -> float:
+        """Draw one reward of an arm as kernels do, with its own mean or another one."""
+        given: dict[str, Any] = {"arm": arm, "table": self.table, "stream": stream}
+        given["mean"] = float(self.means[arm]) if mean is None else mean
+        given["scale"] = float(self.scales[arm])
+        return self.rewards.draw(*(given[name] for name in self.rewards.inputs))
 
     def retaken(self) -> Problem:
         """Return the problem with a sampler of now, if it is unknown whether it has changed."""
@@ -230,22 +257,119 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
     return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), _list(vector))
 
 
+def beta_rewards(means: Numbers, concentration: Numbers | float = 2.0) -> Problem:
+    """Arms with Beta rewards in [0, 1], such as ratings.
+
+    An arm with mean m and concentration c draws from Beta(c m, c (1 - m)), with variance
+    m (1 - m) / (1 + c). Policies are told what is known of any rewards in [0, 1]: sigma is 1/2.
+
+    Parameters
+    ----------
+    means : list of float
+        Expected rewards, above 0 and below 1.
+    concentration : float or list of float, optional
+        How close rewards lie to their mean, one for all arms or one per arm; with 2, rewards
+        with mean 1/2 are uniform.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> ocucb.beta_rewards([0.7, 0.6], concentration=10)
+    <problem means 0.7, 0.6: 2 arms, beta, sigma=0.5>
+    """
+    vector = _vector(means, "means")
+    for i in np.flatnonzero((vector <= 0) | (vector >= 1)):
+        raise ValueError(
+            f"means of Beta rewards must lie between 0 and 1, got {vector[i]:g} for arm {i + 1}."
+        )
+    scales = _positive(concentration, "concentration", vector.size)
+    return Problem(vector, scales, BETA, 0.5, _list(vector))
+
+
+def empirical(arrays: Sequence[Numbers]) -> Problem:
+    """Arms whose rewards are drawn, with replacement, from rewards that were seen.
+
+    An arm's mean is that of its rewards. If all of them lie in [0, 1], policies know that, and
+    sigma is 1/2; otherwise it is half the distance between the smallest and the largest. Rewards of
+    0 and 1 alone are Bernoulli rewards.
+
+    Parameters
+    ----------
+    arrays : list of lists of float
+        For each arm, the rewards that it paid.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> stars = ocucb.empirical([[0.75, 1, 1, 0.5], [0.25, 1, 0.5]])
+    >>> stars.means
+    array([0.8125    , 0.58333333])
+    """
+    try:
+        parts = list(arrays)
+    except TypeError:
+        got = shown(arrays)
+        raise TypeError(f"arrays must be a list of lists of rewards, got {got}.") from None
+    if not parts:
+        raise ValueError("arrays must name at least one arm, got none.")
+    rewards = []
+    for i, part in enumerate(parts):
+        if np.size(part) == 0:
+            raise ValueError(f"each arm needs at least one reward, got none for arm {i + 1}.")
+        rewards.append(_vector(part, f"rewards of arm {i + 1}"))
+    means = np.array([part.mean() for part in rewards])
+    values = np.concatenate(rewards)
+    if np.isin(values, (0.0, 1.0)).all():
+        return bernoulli(means)
+    low, high = float(values.min()), float(values.max())
+    if low >= 0.0 and high <= 1.0:
+        low, high = 0.0, 1.0
+    if low == high:
+        raise ValueError(f"rewards must not all be the same, got {low:g} for every arm.")
+    starts = np.cumsum([len(rewards) + 1, *(part.size for part in rewards)], dtype=np.float64)
+    table = np.concatenate([starts, values])
+    scales, kind = np.ones(means.size), empirical_rewards(low, high)
+    return Problem(means, scales, kind, (high - low) / 2, _list(means), table=table)
+
+
 def custom_rewards(
-    sample: Callable[..., float], means: Numbers, sigma: float, scales: Numbers | float = 1.0
+    sample: Callable[..., float],
+    means: Numbers,
+    sigma: float | None = None,
+    scales: Numbers | float = 1.0,
+    *,
+    bounds: tuple[float, float] | None = None,
+    check: bool = True,
 ) -> Problem:
     """Arms with rewards drawn by your own function.
 
     Parameters
     ----------
     sample : callable
-        ``sample(mean, scale, stream)`` returns one finite reward with expectation `mean`. It is
-        compiled by numba; randomness comes from `ocucb.random`.
+        ``sample(mean, scale, stream)`` returns one finite reward with expectation `mean`;
+        ``sample(arm, mean, scale, stream)`` is told the arm too, counted from 0. It is compiled
+        by numba; randomness comes from `ocucb.random`.
     means : list of float
         Expected rewards.
-    sigma : float
-        The noise is sigma-subgaussian.
+    sigma : float, optional
+        The noise is sigma-subgaussian. With `bounds`, half their distance unless given.
     scales : float or list of float, optional
         Passed to `sample` unchanged.
+    bounds : (low, high), optional
+        Rewards lie between these. With (0, 1), policies use it.
+    check : bool, optional
+        Whether to draw 1,000 rewards of each arm (of 100 arms at most) before play, and to refuse a
+        sampler whose rewards do not have the means, or leave the bounds. If noise is
+        sigma-subgaussian, or symmetric around the mean with any tails, a correct sampler is refused
+        with probability below 1e-6.
 
     Returns
     -------
@@ -265,18 +389,55 @@ def custom_rewards(
     if not inspect.isfunction(sample):
         raise TypeError(f"sample must be a plain function, got {shown(sample)}.")
     arguments = tuple(inspect.signature(sample).parameters)
-    if arguments != ("mean", "scale", "stream"):
+    if arguments not in SAMPLERS[:2]:
         raise TypeError(
-            f"sample must take the arguments mean, scale, stream, in this order, got "
-            f"{', '.join(arguments) or 'none'}."
+            "sample must take the arguments mean, scale, stream, in this order, or arm before "
+            f"them, got {', '.join(arguments) or 'none'}."
         )
+    if not isinstance(check, bool):
+        raise TypeError(f"check must be True or False, got {shown(check)}.")
+    limits = None if bounds is None else _limits(bounds, vector)
+    if sigma is None:
+        if limits is None:
+            raise TypeError("give sigma, or bounds=(low, high), so that policies know the noise.")
+        sigma = (limits[1] - limits[0]) / 2
     positive = float(_positive(sigma, "sigma", 1)[0])
     numbers = _vector(scales, "scales", vector.size)
-    return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
+    kind = rewards_of(sample, limits)
+    return Problem(vector, numbers, kind, positive, _list(vector), check=check)
+
+
+def _limits(bounds: Any, means: Floats) -> tuple[float, float]:
+    """Return bounds of rewards with these means, or say what is wrong with them."""
+    pair = to_floats(bounds, "bounds", _PLACE)
+    if pair.shape != (2,) or not -1e100 <= pair[0] < pair[1] <= 1e100:
+        got = shown(bounds)
+        raise ValueError(f"bounds must be two numbers {_PLACE}, the lower one first, got {got}.")
+    low, high = map(float, pair)
+    for i in np.flatnonzero((means < low) | (means > high)):
+        raise ValueError(
+            f"means must lie within the bounds {low:g} and {high:g}, got {means[i]:g} for arm "
+            f"{i + 1}."
+        )
+    return low, high
 
 
 def _uniform(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     return uniform_rewards(means, gaussian(means, sigma).scales * math.sqrt(3.0))
+
+
+def _beta(means: Numbers, sigma: Numbers | float | None = None) -> Problem:
+    problem = beta_rewards(means)
+    if sigma is None:
+        return problem
+    spread = _positive(sigma, "sigma", problem.arms)
+    most = np.sqrt(problem.means * (1.0 - problem.means))
+    for i in np.flatnonzero(spread >= most):
+        raise ValueError(
+            f"the standard deviation of Beta rewards with mean {problem.means[i]:g} must be below "
+            f"{most[i]:.4g}, got {spread[i]:g}."
+        )
+    return beta_rewards(means, (most / spread) ** 2 - 1.0)
 
 
 # From means and, where they take it, sigma: the standard deviation of each arm, or of all.
@@ -284,6 +445,7 @@ KINDS: dict[str, Callable[..., Problem]] = {
     "gaussian": gaussian,
     "bernoulli": bernoulli,
     "uniform": _uniform,
+    "beta": _beta,
 }
 
 

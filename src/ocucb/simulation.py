@@ -31,6 +31,7 @@ from .problems import Problem
 from .progress import Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
+from .samplers import check_sampler
 from .scheduler import Job, run_jobs, tilt
 from .specification import Specification
 from .store import Store, StoreError
@@ -231,7 +232,9 @@ def specify(
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
     policy, problem = policy.retaken(), problem.retaken()
-    check_declarations(policy.on(problem.rewards.binary), horizon, problem.arms)
+    rewards = problem.rewards
+    check_declarations(policy.on(rewards.unit, rewards.binary), horizon, problem.arms)
+    check_sampler(problem.typical)
     chosen = choose_engine(policy, problem.typical, horizon, engine)
     if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)

@@ -96,7 +96,7 @@ class _Match:
 
 def _matches(policy: Policy, problem: Problem) -> list[_Match]:
     """Return the engines that can play a policy, the step engine last."""
-    form = policy.on(problem.rewards.binary)
+    form = policy.on(problem.rewards.unit, problem.rewards.binary)
     mine = [engine for engine in ENGINES if isinstance(form.family.rule, engine.rule)]
     able = [engine for engine in mine if engine.obstacle(form, problem, _HORIZON) is None]
     return [_Match(engine, policy, problem) for engine in able]
@@ -178,7 +178,10 @@ def check_engine(engine: Engine, policies: Any, problem: Problem) -> None:
     >>> ocucb.testing.check_engine(ENGINES[0], "moss", ocucb.gap(K=3, gap=0.5))
     """
     for policy in to_policies(policies):
-        form, who = policy.on(problem.rewards.binary), f"the {engine.name} engine"
+        form, who = (
+            policy.on(problem.rewards.unit, problem.rewards.binary),
+            f"the {engine.name} engine",
+        )
         _require(isinstance(form.family.rule, engine.rule), f"{who} does not play {policy.label}.")
         reason = engine.obstacle(form, problem, _HORIZON)
         _require(reason is None, f"{who} does not play {policy.label}: {reason}.")
@@ -205,7 +208,7 @@ def _stream(key: Words, number: int, purpose: Any) -> Words:
 def _check_live(policy: Policy, problem: Problem) -> None:
     """Check that a live bandit plays the arms of the step engine."""
     played = Specification(policy, problem, _HORIZON, np.arange(1, _HORIZON + 1), 1, "step")
-    known: Any = {"bounds": (0, 1)} if problem.rewards.binary else {"sigma": problem.sigma}
+    known: Any = {"bounds": (0, 1)} if problem.rewards.unit else {"sigma": problem.sigma}
     for number in range(4):
         regret, total = played.outcome(number, 1).regret[0], 0.0
         bandit = Bandit(range(problem.arms), policy, _HORIZON, **known, rng=1)
@@ -216,8 +219,7 @@ def _check_live(policy: Policy, problem: Problem) -> None:
             total += problem.gaps[arm]
             same = abs(total - regret[t]) < 1e-9
             _require(same, f"{policy.label}: Bandit and simulate part in round {t + 1}.")
-            paid = problem.rewards.draw(problem.means[arm], problem.scales[arm], rewards)
-            bandit.tell(arm, paid)
+            bandit.tell(arm, problem.reward(arm, rewards))
 
 
 @_asserting()
@@ -244,7 +246,9 @@ def check_policy(policy: Any) -> None:
         if player.family.binary and not problem.rewards.binary:
             continue
         for arms in (2, problem.arms, 20):
-            false = false_declaration(player.on(problem.rewards.binary), _HORIZON, arms)
+            false = false_declaration(
+                player.on(problem.rewards.unit, problem.rewards.binary), _HORIZON, arms
+            )
             _require(false is None, f"{player.label} {false}.")
         *others, reference = _matches(player, problem)
         for match in others:
@@ -270,7 +274,7 @@ def _check_arm(problem: Problem, arm: int) -> None:
 
     def draw(mean: float, number: int) -> Floats:
         stream = _stream(stream_key(number, "testing"), arm, REWARDS)
-        return np.array([kind.draw(mean, scale, stream) for _ in range(_DRAWS)])
+        return np.array([problem.reward(arm, stream, mean) for _ in range(_DRAWS)])
 
     sample = draw(mean, 0)
     squares = (sample - mean) ** 2

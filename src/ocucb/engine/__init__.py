@@ -51,7 +51,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
         raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
-    policy = policy.on(problem.rewards.binary)
+    policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     rule = policy.family.rule
     asked = [
         engine
@@ -72,7 +72,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
 
 def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> Engine:
     """Return the engine called `name` that plays a policy on a problem."""
-    policy = policy.on(problem.rewards.binary)
+    policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     for engine in ENGINES:
         mine = engine.name == name and isinstance(policy.family.rule, engine.rule)
         if mine and engine.obstacle(policy, problem, horizon) is None:
@@ -92,4 +92,4 @@ def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
 
     Compiled code is cached on disk if policy and rewards are part of this package.
     """
-    return Kernel(engine.plan(family.form(rewards.binary), rewards))
+    return Kernel(engine.plan(family.form(rewards.unit, rewards.binary), rewards))

@@ -97,7 +97,8 @@ class Engine:
 class Game(NamedTuple):
     """What is played: the problem, what policies are told, and when regret is measured.
 
-    `means` are zeros for an engine that sums the noise alone. `tilted` is the arm whose first
+    `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
+    which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
@@ -112,6 +113,7 @@ class Game(NamedTuple):
     checkpoints: Counts
     tilted: int
     mixture: Floats
+    table: Floats
 
 
 def new_game(
@@ -134,6 +136,7 @@ def new_game(
         checkpoints,
         mixture.arm,
         mixture.table(),
+        problem.table,
     )
 
 

@@ -20,11 +20,12 @@ from .._memo import cached_while_alive
 from .._types import Flags, Floats, Words
 from ..importance import MARKS
 from ..random import CHOICES, REWARDS, start_stream, uniform
-from ..rewards import Rewards
+from ..rewards import SAMPLERS, Rewards
 from .base import Game, Outcome, Plan, Rows, same_rows
 
 # Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
-draw: Callable[[float, float, Words], float]
+draw: Callable[..., float]
+draw_reward: Callable[[int, float, float, Floats, Words], float]  # one of those below
 takes_variance: bool
 play_run: Callable[..., bool]
 
@@ -175,12 +176,30 @@ def pass_marks(
     return done
 
 
+# A kind of reward, in one form, whatever its sampler takes; they fill the slot `draw_reward`.
+
+
+def draw_by_mean(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward given the arm's mean and scale."""
+    return draw(mean, scale, rng)
+
+
+def draw_by_arm(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward given the arm too."""
+    return draw(arm, mean, scale, rng)
+
+
+def draw_from_table(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward from the problem's table."""
+    return draw(arm, table, rng)
+
+
 def pull(game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, row: int) -> int:
     """Play an arm in round t: draw its reward, count it, pass marks and checkpoints.
 
     Returns the number of checkpoints passed, as `leapt` does. Nothing but these two plays an arm.
     """
-    reward = draw(run.drawn[arm], game.scales[arm], run.reward_rng)
+    reward = draw_reward(arm, run.drawn[arm], game.scales[arm], game.table, run.reward_rng)
     if takes_variance:
         run.squares[arm] += squares_added(run.sums[arm], run.pulls[arm], reward)
     run.sums[arm] += reward
@@ -302,8 +321,11 @@ def play_runs(
 @cached_while_alive
 def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
     both = []
+    ways = dict(zip(SAMPLERS, (draw_by_mean, draw_by_arm, draw_from_table), strict=True))
+    shared = {"draw": rewards.draw}
+    way = specialise(ways[rewards.inputs], shared, part=True, forced=True)
     for variance in (False, True):
-        slots: dict[str, Any] = {"draw": rewards.draw, "takes_variance": variance}
+        slots: dict[str, Any] = {**shared, "draw_reward": way, "takes_variance": variance}
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
         slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
         slots["play_each_once"] = specialise(play_each_once, slots, part=True)

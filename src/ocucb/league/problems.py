@@ -16,7 +16,16 @@ import numpy as np
 
 from .._text import power_of_ten
 from ..priors import AnyProblem, Prior, prior
-from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
+from ..problems import (
+    Problem,
+    bernoulli,
+    beta_rewards,
+    empirical,
+    gap,
+    gaussian,
+    moss_failure,
+    uniform_arms,
+)
 
 FEW_ARMS = 10  # up to this, arms are few
 SHORT = 5_000  # rounds up to which every policy for clicks can play
@@ -126,7 +135,8 @@ def _groups(K: int) -> Problem:
 _TWO, _MANY, _NEEDLE = "two arms", "many arms", "needle in a haystack"
 _UNIFORM, _UNBALANCED = "uniform arms", "unbalanced"
 _HALF, _RARE = "clicks at 50%", "clicks at 2%"
-_SHORT, _LONG, _UNEQUAL = "short horizon", "long horizon", "unequal variances"
+_SHORT, _LONG = "short horizon", "long horizon"
+_UNEQUAL, _RATINGS = "unequal variances", "ratings"
 HEADLINES = "headlines"
 
 
@@ -139,6 +149,17 @@ def _tests(name: str, K: int, per_arm: str, n: int) -> Contest:
 # the arms of the low-reward scenario of Garivier and Cappé (2011)
 _LADDER = [0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]
 _LADDER_TITLE = "10 arms, clicks at 10, 5, 2 and 1%"
+
+# Stars as shares of [0, 1]: of 100 customers, so many give 1, 2, 3, 4 and 5.
+_STARS = [
+    np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], counts)
+    for counts in ([5, 5, 10, 25, 55], *[[8, 7, 15, 25, 45]] * 3, [20, 10, 10, 15, 45])
+]
+# Of 1,000 visitors, 20 buy for a tenth to all of the highest price; of other arms, 15.
+_REVENUE = [
+    np.concatenate([np.zeros(1000 - buyers), np.linspace(0.1, 1.0, buyers)])
+    for buyers in (20, 15, 15, 15, 15)
+]
 
 CONTESTS: dict[str, Contest] = {
     contest.name: contest
@@ -193,6 +214,15 @@ CONTESTS: dict[str, Contest] = {
              uniform_arms(10, [1.0, 0.2] * 5), 10_000),
         _one("mixed-short", _UNEQUAL, "6 arms, Δ = 1, σ = 2 and 0.5 by turns, n = 300",
              gap(6, 1.0, [2.0, 0.5] * 3), 300),
+        _one("ratings-2", _RATINGS, "ratings of 0.8 and 0.75, n = 10⁴",
+             beta_rewards([0.8, 0.75], 10.0), 10_000),
+        _one("ratings-10", _RATINGS, "10 arms, ratings of 0.6 and 0.5, n = 10⁴",
+             beta_rewards([0.6] + [0.5] * 9, 6.0), 10_000),
+        _one("ratings-extreme", _RATINGS, "10 arms, ratings near 0 or 1, 0.5 and 0.4, n = 10⁴",
+             beta_rewards([0.5] + [0.4] * 9, 0.5), 10_000),
+        _one("stars", _RATINGS, "5 arms, 1 to 5 stars, n = 5,000", empirical(_STARS), 5_000),
+        _one("revenue", _RATINGS, "5 arms, 2% or 1.5% buy at various prices, n = 2·10⁴",
+             empirical(_REVENUE), 20_000),
         _worst_clicks("worst-clicks", 10_000, "10⁴"),
         _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )

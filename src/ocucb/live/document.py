@@ -12,13 +12,16 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from .. import _document
 from .._document import is_flag, is_number, is_whole, take, take_floats, take_list
 from .._text import MOST_DIGITS
+from .._types import Floats
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
 
-_VERSION = 2
+_VERSION = 3
 _ARMS, _NUMBERS = "a list of arms", "a list of numbers"
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
@@ -26,7 +29,7 @@ _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
-    played = policy.family.form(bounds == (0.0, 1.0))
+    played = policy.family.form(bounds == (0.0, 1.0), binary=False)
     squares = {"squares": parts["squares"].tolist()} if played.rule.takes_variance else {}
     return {
         "format": "ocucb-bandit",
@@ -91,7 +94,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
     memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
     squares = None
-    if policy.family.form(bounds == [0.0, 1.0]).rule.takes_variance:
+    if policy.family.form(bounds == [0.0, 1.0], binary=False).rule.takes_variance:
         squares = take_floats(document, "squares", size)
     return {
         "arms": arms,
@@ -126,7 +129,23 @@ def _text_seed(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-STEPS = (_text_seed,)
+def _with_squares(document: dict[str, Any]) -> dict[str, Any]:
+    """Format 2 had no squares for KL policies on rewards in [0, 1], which did not look at them."""
+    pulls, sums = document.get("pulls"), document.get("sums")
+    if document.get("bounds") != [0.0, 1.0] or "squares" in document:
+        return document
+    if not (_all(is_number)(pulls) and _all(is_number)(sums) and len(pulls) == len(sums)):  # type: ignore[arg-type]
+        return document  # damaged
+    return {**document, "squares": squares_of_clicks(*np.array([pulls, sums])).tolist()}
+
+
+def squares_of_clicks(pulls: Floats, sums: Floats) -> Floats:
+    """Return the squared deviations, from their mean, of rewards that are 0 and 1."""
+    means = sums / np.maximum(pulls, 1.0)
+    return np.maximum(0.0, sums * (1.0 - means))
+
+
+STEPS = (_text_seed, _with_squares)
 
 
 def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:

@@ -68,7 +68,7 @@ def to_rules(
             "a constant from bounds and rewards."
         )
     unit = bounds == (0.0, 1.0)
-    form = given.on(unit)
+    form = given.on(unit, binary=False)
     binary = form.family.binary
     if binary and not unit:
         raise ValueError(f"{given.label} needs rewards of 0 and 1: pass bounds=(0, 1).")

@@ -17,7 +17,7 @@ from .._text import LARGEST_COUNT, is_truth, shown, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
 from .decision import State, copy_state, new_arms
-from .document import to_document, to_parts
+from .document import squares_of_clicks, to_document, to_parts
 from .forks import Locked
 from .names import Arm
 from .rules import LARGEST_REWARD, Rules
@@ -113,7 +113,8 @@ class Saved(Locked):
             What a choice policy remembers.
         squares : array of float, optional
             Sum of the squared deviations from each arm's mean, for a policy that takes the
-            variance.
+            variance. A policy that takes it only of rewards in [0, 1] otherwise assumes the largest
+            possible, that of rewards of 0 and 1.
         **rules : dict
             As for `Bandit`: bounds, sigma, minimize, strict, rng.
 
@@ -264,6 +265,8 @@ def _known(
         arms["squares"] = _array(squares, "squares", np.float64, size)
         if not ((arms["squares"] >= 0.0) & np.isfinite(arms["squares"])).all():
             raise ValueError("squares must be finite and at least 0.")
+    elif rules.form.family is rules.policy.family.variance_form:
+        arms["squares"] = squares_of_clicks(arms["observed"], arms["sum"])
     elif rules.form.family.rule.takes_variance:
         raise ValueError(f"{rules.policy.label} takes the variance: pass squares=.")
     arms["active"] = _array(active, "active", np.bool_, size)
