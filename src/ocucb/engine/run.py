@@ -313,6 +313,7 @@ def play_runs(
             game.checkpoints,
             game.tilted,
             game.mixture,
+            game.table,
         )
         start_run(its_game, run, key, rows.numbers[row])
         play_on(values, its_game, run, work, outcome, row, stop)
