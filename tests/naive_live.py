@@ -9,7 +9,7 @@ from naive import variance
 
 from ocucb.policies import Policy
 from ocucb.random import normal
-from policy_table import TABLE, argmax
+from policy_table import argmax, is_whole, twin_of
 
 
 class NaiveArm:
@@ -32,11 +32,19 @@ class NaiveArm:
 
 class NaiveBandit:
     def __init__(
-        self, names: list[Any], policy: Policy, horizon: int, sigma: float, words: list[str]
+        self,
+        names: list[Any],
+        policy: Policy,
+        horizon: int,
+        sigma: float,
+        words: list[str],
+        unit: bool = False,
     ) -> None:
         self.all = [NaiveArm(name) for name in names]
         self.policy = policy
-        self.twin = TABLE[policy.family.name].twin
+        self.twin = twin_of(policy, unit, binary=False)
+        self.whole = is_whole(policy, unit, binary=False)
+        self.varied = policy.family.form(unit, binary=False).rule.takes_variance
         self.n = horizon
         self.sigma = sigma
         self.stream = np.array([int(word, 16) for word in words], dtype=np.uint64)
@@ -79,21 +87,22 @@ class NaiveBandit:
         return known[argmax([self.index(arm) for arm in known], self.stream)]
 
     def index(self, arm: NaiveArm) -> float:
-        inputs = self.policy.family.rule.inputs
-        if "mean" not in inputs:
+        if not self.whole:
             return arm.mean + self.width(arm)
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        seen = (arm.mean, variance(arm.seen)) if "variance" in inputs else (arm.mean,)
-        state = (*seen, T, t, self.n, len(self.active), self.sigma)
+        seen = (arm.mean, variance(arm.seen)) if self.varied else (arm.mean,)
+        state = (*seen, T, t, self.n, self.others(), self.sigma)
         return self.twin(*state, **self.policy.parameters)
+
+    def others(self) -> Any:
+        if "effective_arms" in self.policy.family.rule.inputs:
+            return [other.pulls for other in self.active]
+        return len(self.active)
 
     def width(self, arm: NaiveArm) -> float:
         """What is added to the mean, or the deviation of the sample around it."""
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        others: Any = len(self.active)
-        if "effective_arms" in self.policy.family.rule.inputs:
-            others = [other.pulls for other in self.active]
-        return self.sigma * self.twin(T, t, self.n, others, **self.policy.parameters)
+        return self.sigma * self.twin(T, t, self.n, self.others(), **self.policy.parameters)
 
     def rule(self) -> int:
         """Choice policies: open asks count as pulls that paid the mean, or the best mean."""
@@ -106,7 +115,7 @@ class NaiveBandit:
             for arm in arms
         ]
         known: tuple[Any, ...] = (pulls, sums)
-        if "squares" in self.policy.family.rule.inputs:
+        if self.varied:
             known += ([variance(arm.seen) if arm.rewards else 0.0 for arm in arms],)
         return self.choice.choose(t, *known, self.sigma, self.stream)
 

@@ -20,6 +20,8 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
 - where `unit` is given, that is the twin on Bernoulli rewards (and for a bandit with the bounds 0
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
   or a class;
+- where `varied` is given, that is the twin on other rewards in [0, 1]: the same, with the variance
+  after the mean, or a class whose ``choose`` takes the list of variances after S;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards. If the policy takes
   the squares, ``choose(t, T, S, V, sigma, stream)``, with the list of empirical variances.
@@ -30,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, floor, inf, isclose, log, sqrt
+from math import ceil, e, exp, floor, isclose, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,13 @@ from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
+from twins_kl import bernoulli_kl, kl_index, least_divergence
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
     "bernoulli": problems.bernoulli,
     "uniform": lambda means: problems.uniform_rewards(means, halfwidth=0.25),
+    "beta": lambda means: problems.beta_rewards(means, concentration=1.5 + np.arange(len(means))),
 }
 
 
@@ -61,6 +65,7 @@ class Entry:
     logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
     unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
+    varied: Any  # the twin on those that may be other than 0 and 1, where it is yet another
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -77,6 +82,7 @@ def entry(
     logarithmic: bool = True,
     reference: bool = False,
     unit: Any = None,
+    varied: Any = None,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -86,7 +92,8 @@ def entry(
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
         skipping = (skips, like, logarithmic)
-        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
+        other = varied or getattr(unit, "varied", None)
+        facts = (*skipping, reference, unit, other, by_hand or {}, horizons, largest_horizon)
         TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
@@ -159,29 +166,6 @@ def gittins_approx_bonus(T: float, t: float, n: float, K: int) -> float:
         return 0.0
     beta = min(M / (4 * log(M) ** 1.5), M / (4 * T * sqrt(log(M / T))))
     return sqrt(2 / T * log(max(1.0, beta)))
-
-
-def bernoulli_kl(p: float, q: float) -> float:
-    def part(x: float, y: float) -> float:
-        return 0.0 if x == 0 else inf if y == 0 else x * log(x / y)
-
-    return part(p, q) + part(1 - p, 1 - q)
-
-
-def kl_index(budget: Callable[..., float]) -> Callable[..., float]:
-    """Return the largest q with T * kl(mean, q) <= budget, by bisection."""
-
-    def index(mean: float, T: float, t: float, n: float, K: int, sigma: float, **p: float) -> float:
-        most = budget(T, t, n, K, **p)
-        low, high = mean, 1.0
-        if most <= 0 or mean == 1:
-            return mean
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if T * bernoulli_kl(mean, middle) <= most else (low, middle)
-        return low
-
-    return index
 
 
 def gaussian_bonus(budget: Callable[..., float]) -> Callable[..., float]:
@@ -565,6 +549,13 @@ class BernoulliGittins:
         return argmax(indices, stream)
 
 
+def level_ties(found: list[float]) -> list[float]:
+    """Different pulls and successes may have the same value, but not the same digits."""
+    best = max(found)
+    near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
+    return [best if tied else one for one, tied in zip(found, near, strict=True)]
+
+
 class UnitIMED:
     """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
 
@@ -580,16 +571,25 @@ class UnitIMED:
             -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
             for mean, pulls in zip(means, T, strict=True)
         ]
-        # different pulls and successes may have the same value, but not the same digits
-        best = max(found)
-        near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
-        return [best if tied else one for one, tied in zip(found, near, strict=True)]
+        return level_ties(found)
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
         return argmax(self.values(T, S, sigma), stream)
 
 
-@entry("imed", skips=True, unit=UnitIMED)
+class VariedIMED(UnitIMED):
+    def choose(  # type: ignore[override]
+        self, t: int, T: list[int], S: list[float], V: list[float], sigma: float, stream: Any
+    ) -> int:
+        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
+        found = [
+            -(T[i] * least_divergence(means[i], V[i], max(means)) + log(T[i]))
+            for i in range(self.K)
+        ]
+        return argmax(level_ties(found), stream)
+
+
+@entry("imed", skips=True, unit=UnitIMED, varied=VariedIMED)
 class IMED(UnitIMED):
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return (best - mean) ** 2 / (2 * sigma**2)
@@ -694,15 +694,17 @@ def make(text: str) -> ocucb.Policy:
         return parse_policy(text)
 
 
-def twin_of(policy: ocucb.Policy, unit: bool) -> Any:
-    """Return the twin of a policy, given whether rewards are known to lie in [0, 1]."""
+def twin_of(policy: ocucb.Policy, unit: bool, binary: bool = True) -> Any:
+    """Return the twin of a policy, given what is known of rewards (see `PolicyFamily.form`)."""
     one = TABLE[policy.family.name]
+    if unit and not binary and one.varied is not None:
+        return one.varied
     return one.unit if unit and one.unit is not None else one.twin
 
 
-def is_whole(policy: ocucb.Policy, unit: bool) -> bool:
+def is_whole(policy: ocucb.Policy, unit: bool, binary: bool = True) -> bool:
     """Tell whether an index policy's twin states the whole index."""
-    family = policy.family.form(unit)
+    family = policy.family.form(unit, binary)
     return isinstance(family.rule, IndexRule) and not isinstance(family.rule, BonusRule)
 
 

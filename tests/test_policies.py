@@ -37,6 +37,7 @@ def test_entries_say_what_the_families_declare(name):
         skips = isinstance(rule, SamplingRule | BonusRule) and rule.unplayed_index is not None
     assert entry.skips == skips
     assert (entry.unit is not None) == (family.bounded_form is not None)
+    assert (entry.varied is not None) == (family.variance_form is not None)
     if entry.like is not None:
         other = FAMILIES[entry.like].rule
         for fact in ("kind", "unplayed_index", "concave"):

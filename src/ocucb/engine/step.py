@@ -368,7 +368,7 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
         way = evaluate_all_with_effective_arms if rule.takes_effective_arms else evaluate_all
         functions["index"] = index_of(family)
         functions["evaluate_all"] = specialise(way, functions, part=True)
-        if rule.unplayed_index in (None, "nonincreasing") or _can_skip(rule, rewards):
+        if rule.unplayed_index is None or _can_skip(rule, rewards):
             return Plan(play_index, functions, array_and_order)
         functions["leaps"] = has_bonus
         functions["bonus"] = bonus_of(family) if has_bonus else no_bonus
