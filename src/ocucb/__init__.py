@@ -26,6 +26,7 @@ _HOME = {
         "parse_policy",
         "sampling_policy",
     ],  # and every policy, which only that package knows
+    "priors": ["Prior", "prior"],
     "problems": [
         "Problem",
         "bernoulli",
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .policies._names import *  # noqa: F403
+    from .priors import Prior as Prior
+    from .priors import prior as prior
     from .problems import Problem as Problem
     from .problems import bernoulli as bernoulli
     from .problems import conjecture as conjecture

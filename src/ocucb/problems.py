@@ -86,6 +86,16 @@ class Problem:
         return gaps
 
     @property
+    def largest_gap(self) -> float:
+        """The gap of the worst arm."""
+        return float(self.gaps.max())
+
+    @property
+    def typical(self) -> Problem:
+        """The problem itself: of a prior, this is one that stands for all."""
+        return self
+
+    @property
     def best_arm(self) -> int:
         """The arm with the largest mean, counted from 0; the first if several tie."""
         return int(self.means.argmax())

@@ -1,8 +1,8 @@
 """What the league plays: problems in families, as data.
 
-A contest is one problem and horizon. The worst case over Δ consists of several, of which, for each
-policy separately, the one with the largest mean regret counts. Rewards are Gaussian with σ = 1, or
-clicks: rewards of 0 and 1.
+A contest is one problem and horizon, or a prior, from which each run draws its problem, and
+horizon. The worst case over Δ consists of several, of which, for each policy separately, the one
+with the largest mean regret counts. Rewards are Gaussian with σ = 1, or clicks: rewards of 0 and 1.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from .._text import power_of_ten
+from ..priors import AnyProblem, Prior
 from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
 
 FEW_ARMS = 10  # up to this, arms are few
 SHORT = 5_000  # rounds up to which every policy for clicks can play
 DISASTER = 3.0  # a regret above this many times σ sqrt(K n) is a disaster
 
-Instance = tuple[Problem, int]
+Instance = tuple[AnyProblem, int]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Contest:
     name: str  # its name on the command line
     group: str  # its family
     title: str  # what is played, for people
-    instances: tuple[Instance, ...]  # problem and horizon; several for a worst case
+    instances: tuple[Instance, ...]  # problem or prior, and horizon; several for a worst case
 
     @property
     def clicks(self) -> bool:
@@ -50,10 +51,12 @@ class Contest:
         if len(self.instances) == 1:
             return self.title
         (found,) = (known for known, _ in self.instances if known.name == problem)
+        if isinstance(found, Prior):
+            return f"{self.title}, {found.name}"
         return f"{self.title.removesuffix(', worst Δ')}, Δ = {found.gaps.max():.3g}"
 
 
-def disaster_level(problem: Problem, horizon: int) -> float:
+def disaster_level(problem: AnyProblem, horizon: int) -> float:
     """Return the regret above which a run is a disaster; inf where no run can lose as much.
 
     The unit is σ sqrt(K n), with σ the largest standard deviation of an arm's rewards: regret of
@@ -61,22 +64,23 @@ def disaster_level(problem: Problem, horizon: int) -> float:
     policies exceed it by more than a small factor. Theorems about the tail of regret use the same
     unit. It is the same for all policies, so it does not matter how good their medians are; and
     where arms are so close that even the worst one in every round loses less, nothing is at stake.
+    With a prior, σ and K are those of its typical problem, whichever problem a run has drawn.
 
     Examples
     --------
     >>> round(disaster_level(gap(2, 0.3), 10_000)), disaster_level(gap(2, 0.03), 10_000)
     (424, inf)
     """
-    deviation = problem.rewards.deviation
-    spread = problem.sigma  # of rewards whose deviation is not known
+    deviation, typical = problem.rewards.deviation, problem.typical
+    spread = typical.sigma  # of rewards whose deviation is not known
     if deviation is not None:
-        arms = zip(problem.means.tolist(), problem.scales.tolist(), strict=True)
+        arms = zip(typical.means.tolist(), typical.scales.tolist(), strict=True)
         spread = max(deviation(mean, scale) for mean, scale in arms)
-    level = DISASTER * spread * math.sqrt(problem.arms * horizon)
-    return level if level < horizon * problem.gaps.max() else math.inf
+    level = DISASTER * spread * math.sqrt(typical.arms * horizon)
+    return level if level < horizon * problem.largest_gap else math.inf
 
 
-def _one(name: str, group: str, title: str, problem: Problem, horizon: int) -> Contest:
+def _one(name: str, group: str, title: str, problem: AnyProblem, horizon: int) -> Contest:
     return Contest(name, group, title, ((replace(problem, name=name), horizon),))
 
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from .._text import listed, power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
+from ..priors import AnyProblem
 from ..problems import Problem, gap
 from ..reports.estimates import Uncertain, geometric_mean, value_of
 from .measure import Cell, Key
-from .problems import CONTESTS, Contest
+from .problems import CONTESTS, Contest, Instance
 
-Play = tuple[Policy, Problem, int]
+Play = tuple[Policy, AnyProblem, int]
 
 ALPHAS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 PSIS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
@@ -45,7 +46,7 @@ def named(names: Iterable[str]) -> list[Policy]:
     return [FAMILIES[name]() for name in names]
 
 
-def instance(name: str) -> tuple[Problem, int]:
+def instance(name: str) -> Instance:
     """Return the problem and horizon of a contest."""
     return CONTESTS[name].instances[0]
 
@@ -56,7 +57,7 @@ class Cells:
 
     found: Mapping[Key, Cell]
 
-    def get(self, policy: Policy, problem: Problem, horizon: int) -> Cell | None:
+    def get(self, policy: Policy, problem: AnyProblem, horizon: int) -> Cell | None:
         """Return a cell, or None if it was not played."""
         return self.found.get((policy.name, problem.name, horizon))
 

@@ -47,6 +47,9 @@ class SimulationResult:
         ``rng=seed`` reproduces the numbers.
     version : str
         The version of ocucb that produced it.
+    prior : bool
+        Whether each run had a problem of its own, drawn from a prior. Then regret is Bayes regret,
+        and `means` are those of the best arm, the second best and so on, on average.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class SimulationResult:
     sigma: float = field(metadata=files.POSITIVE)
     seed: int = field(metadata=files.SEED)
     version: str = field(metadata=files.TEXT)
+    prior: bool = field(metadata=files.TRUTH)
 
     def __iter__(self) -> Iterator[PolicyResult]:
         return iter(self.policies)
@@ -109,6 +113,10 @@ class SimulationResult:
             table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
             f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
         ]
+        if self.prior:
+            lines.append(
+                "Bayes regret: each run has a problem of its own, the same for all policies."
+            )
         for player in self:
             if player.sampling != "plain":
                 weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
@@ -249,7 +257,8 @@ def joined(results: Sequence[SimulationResult]) -> SimulationResult:
 
 
 def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
-    return SimulationResult(policies, a.problem, a.means, a.rewards, a.sigma, a.seed, a.version)
+    facts = a.problem, a.means, a.rewards, a.sigma, a.seed, a.version, a.prior
+    return SimulationResult(policies, *facts)
 
 
 def _worth(runs: float) -> str:
