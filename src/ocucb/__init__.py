@@ -44,6 +44,7 @@ _HOME = {
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
+    "tuning": ["TuningInterrupted", "TuningResult", "tune"],
 }
 _PACKAGES = ["gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -83,6 +84,9 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
+    from .tuning import TuningInterrupted as TuningInterrupted
+    from .tuning import TuningResult as TuningResult
+    from .tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:
