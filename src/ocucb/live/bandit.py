@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from math import inf, nan
 from typing import Any, overload
 
 import numpy as np
@@ -23,10 +22,8 @@ from .decision import State, compile_kernels, new_arms, new_state
 from .looking import Seen
 from .names import NAMES, Arm, Positions, is_list, to_names
 from .probabilities import chance_of_choice
-from .rules import PLACE, horizons, odd_scale, to_rules
+from .rules import PLACE, horizons, to_rules
 from .tree import Records
-
-_FIRST_LOOK = 16  # rounds after which something can be said about the scale of rewards
 
 
 class Bandit(Seen):
@@ -83,7 +80,7 @@ class Bandit(Seen):
 
     __slots__ = (
         "_ask",
-        "_look_at",
+        "_first_rewards",
         "_open_horizon",
         "_positions",
         "_rebuild",
@@ -113,7 +110,7 @@ class Bandit(Seen):
             horizon = to_count(horizon, "horizon")
         self._rules = to_rules(policy, horizon, bounds, sigma, minimize, strict, rng)
         self._warned_of_bounds = self._warned_of_horizon = False
-        self._look_at = _FIRST_LOOK if self._rules.learns_scale else inf
+        self._first_rewards = self._rules.first_rewards(horizon)
         stream = np.empty(4, dtype=np.uint64)
         start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
         values = self.policy.arguments(horizons(horizon, 0)[0])
@@ -132,7 +129,7 @@ class Bandit(Seen):
         planned = horizons(horizon, rounds)
         for one in planned:  # so that nothing can be wrong when an open horizon grows
             check_declarations(form, one, int(arms["active"].sum()))
-        sigma = nan if sigma is None else sigma  # no rule looks at it then
+        sigma = 0.0 if sigma is None else sigma  # no rule depends on it then
         state = new_state(form.family, values, planned[0], sigma, arms, rounds, stream)
         self._rebuild(state)
         return state
@@ -262,8 +259,6 @@ class Bandit(Seen):
 
     def _choose(self) -> int:
         state = self._state
-        if self._rounds.item() >= self._look_at:
-            self._look()
         if not self._warned_of_horizon and self._rounds.item() >= state.horizon:
             warnings.warn(
                 f"round {self.rounds + 1} lies beyond the horizon {self.horizon}, and is played "
@@ -286,13 +281,6 @@ class Bandit(Seen):
             )
         self._grow()
         return arm
-
-    def _look(self) -> None:
-        """Warn once if the scale of rewards cannot be learned; look again at twice the rounds."""
-        odd = odd_scale(self._state.arms)
-        if odd is not None:
-            warnings.warn(odd, stacklevel=4)
-        self._look_at = 2 * self.rounds if odd is None else inf
 
     def _grow(self) -> None:
         """Plan farther if an open horizon is reached: it is a function of the rounds."""
@@ -463,6 +451,12 @@ class Bandit(Seen):
                 self._warned_of_bounds = True
         if rules.binary and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
+        if self._first_rewards is not None:
+            enough, odd = self._first_rewards.add(reward)
+            if odd is not None:
+                warnings.warn(odd, stacklevel=3)
+            if enough:
+                self._first_rewards = None
         gain: float = rules.zero - reward if rules.minimize else reward
         return gain
 

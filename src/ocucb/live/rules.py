@@ -1,29 +1,26 @@
 """The rules of a bandit, which never change: policy, range of rewards, direction, seed.
 
 Where something is not told, they say what follows: the policy (`default_policy`), how far to plan
-(`horizons`), and what is odd about rewards of which nothing is known (`odd_scale`).
+(`horizons`), and what is odd about rewards of which nothing is known (`FirstRewards`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, isqrt, sqrt
+from math import inf, isfinite, isqrt
 from typing import Any
-
-import numpy as np
 
 from .._text import LARGEST_COUNT, shown, to_float
 from .._types import Floats
 from ..policies import FAMILIES, Policy, to_policies
 from ..random import to_seed
-from .tree import Records
 
 LARGEST_REWARD = 1e100  # sums of these stay far from overflow
 PLACE = "between -1e100 and 1e100"
 _MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
 _OPEN_ROUNDS = 10**9  # the same where no horizon is told
 _FIRST_HORIZON = 1000
-_FEWEST_REWARDS = 16  # from which something about their scale can be said
+_FEW_REWARDS = 16  # with two values at most: there may be no others
 
 
 def horizons(told: int | None, rounds: int) -> list[int]:
@@ -85,10 +82,11 @@ class Rules:
             raise ValueError(f"{text}{advice}.")
         return f"{text}{advice}."
 
-    @property
-    def learns_scale(self) -> bool:
-        """Whether the policy learns how much rewards vary, since nobody told."""
-        return self.sigma is None and self.form.family.rule.takes_variance
+    def first_rewards(self, horizon: int | None) -> FirstRewards | None:
+        """Return what looks at the first rewards, if the policy has to learn how much they vary."""
+        if self.sigma is None and self.form.family.rule.takes_variance:
+            return FirstRewards(_rounds(horizon))
+        return None
 
 
 def to_rules(
@@ -106,7 +104,7 @@ def to_rules(
     bounds, sigma = _scale(bounds, sigma)
     if horizon is None and given.family.table is not None:
         raise ValueError(f"{given.label} computes a table for its horizon: pass horizon=.")
-    rounds = min(horizon or _OPEN_ROUNDS, _MOST_ROUNDS)
+    rounds = _rounds(horizon)
     farthest = min(LARGEST_REWARD, inf if sigma is None else sigma * 2.0**53 / rounds)
     low, high = bounds or (-farthest, farthest)
     if max(-low, high) > farthest:
@@ -127,6 +125,11 @@ def to_rules(
     zero = 1.0 if binary or form != given else 0.0
     seed, minimize, strict = to_seed(rng), bool(minimize), bool(strict)
     return Rules(given, form, binary, bounds, sigma, low, high, minimize, zero, strict, seed)
+
+
+def _rounds(horizon: int | None) -> int:
+    """Return how many rewards may be summed."""
+    return min(horizon or _OPEN_ROUNDS, _MOST_ROUNDS)
 
 
 def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float | None]:
@@ -157,32 +160,33 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float |
     return (low, high), (high - low) / 2
 
 
-def odd_scale(arms: Records) -> str | None:
-    """Say what is wrong with learning the scale of rewards from these; None if nothing is.
+class FirstRewards:
+    """The first rewards of a bandit that learns their scale: what is odd about them, if anything.
 
-    Where rewards are 0 and 1, arms often begin with equal ones, whose variance is 0.
+    Arms with rewards of 0 and 1 often begin with equal ones, whose variance is 0.
     """
-    known = arms[arms["observed"] > 0.0]
-    pulls, sums, squares = (known[name] for name in ("observed", "sum", "squares"))
-    total = float(pulls.sum())
-    if total < _FEWEST_REWARDS:
-        return None
-    means = sums / pulls
-    around = means - float(sums.sum()) / total
-    spread = sqrt(float((squares + pulls * around * around).sum()) / total)
-    largest = float(np.abs(means).max())
-    if 0.0 < spread < largest * total * 2.0**-53:
-        return (
-            f"rounding swamps rewards as large as {largest:g} that differ by {spread:.1g} or so; "
-            "subtract a constant from all rewards."
-        )
-    counts = np.abs(sums)  # of losses, the sums are negative
-    if spread > 0.0 and (
-        (counts == np.rint(counts)).all()
-        and np.allclose(squares, counts - counts * counts / pulls, rtol=1e-9, atol=1e-9)
-    ):
-        return (
-            "all rewards so far are 0 or 1, and an arm that begins with equal ones may never be "
-            "played again; pass bounds=(0, 1), with which the policy knows how they vary."
-        )
-    return None
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds  # as many as may be summed
+        self._values: set[float] = set()
+        self._count = 0
+
+    def add(self, reward: float) -> tuple[bool, str | None]:
+        """Take one more; return whether these were enough, and a warning."""
+        self._count += 1
+        self._values.add(reward)
+        if len(self._values) < 3 and (len(self._values) < 2 or self._count < _FEW_REWARDS):
+            return False, None
+        if self._values == {0.0, 1.0}:
+            return True, (
+                "all rewards so far are 0 or 1, and an arm that begins with equal ones may never "
+                "be played again; pass bounds=(0, 1), with which the policy knows how they vary."
+            )
+        largest = max(map(abs, self._values))
+        spread = max(self._values) - min(self._values)
+        if spread < largest * self._rounds * 2.0**-53:
+            return True, (
+                f"rounding swamps rewards as large as {largest:g} that differ by {spread:.1g}; "
+                "subtract a constant from all rewards."
+            )
+        return True, None
