@@ -38,8 +38,9 @@ def play(
     if mixture is not None:
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
-    K, sigma, kind, p = problem.arms, problem.sigma, policy.family.rule.kind, policy.parameters
-    inputs, unit = policy.family.rule.inputs, problem.rewards.binary
+    K, sigma, p, unit = problem.arms, problem.sigma, policy.parameters, problem.rewards.binary
+    form = policy.family.form(unit).rule
+    kind, inputs = form.kind, form.inputs
     twin = twin or twin_of(policy, unit)
     if kind == "choice":
         rule = twin(K, n, **p)
@@ -53,10 +54,11 @@ def play(
         if t <= K:
             arm = t - 1
         elif kind == "choice":
-            arm = rule.choose(t, T, S, sigma, choices)
+            known = (T, S, [variance(one) for one in seen]) if "squares" in inputs else (T, S)
+            arm = rule.choose(t, *known, sigma, choices)
         elif "variance" in inputs:
-            known = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
-            arm = argmax([twin(*known[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
+            moments = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
+            arm = argmax([twin(*moments[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
         elif is_whole(policy, unit):
             means = [S[i] / T[i] for i in range(K)]
             arm = argmax(

@@ -121,7 +121,10 @@ class NaiveBandit:
             arm.sum if not arm.open else (arm.mean if arm.rewards else best) * arm.pulls
             for arm in arms
         ]
-        return self.choice.choose(t, pulls, sums, self.sigma, self.stream)
+        known: tuple[Any, ...] = (pulls, sums)
+        if "squares" in self.policy.family.rule.inputs:
+            known += ([variance(arm.seen) if arm.rewards else 0.0 for arm in arms],)
+        return self.choice.choose(t, *known, self.sigma, self.stream)
 
     def tell(self, name: str | int, reward: float) -> None:
         arm = self.arm(name)

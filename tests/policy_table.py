@@ -21,7 +21,8 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
   or a class;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
-  stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.
+  stream)`` returns an arm; T and S are lists of pulls and of sums of rewards. If the policy takes
+  the squares, ``choose(t, T, S, V, sigma, stream)``, with the list of empirical variances.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, inf, isclose, log, sqrt
+from math import ceil, e, exp, floor, inf, isclose, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ import ocucb
 from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
-from ocucb.random import below, beta, normal, uniform
+from ocucb.random import below, beta, gamma, normal, uniform
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
@@ -423,8 +424,9 @@ def ocucb_normal_index(
     mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, alpha: float,
     psi: float,
 ) -> float:  # fmt: skip
-    """Before three pulls of an arm, the fewer it has had, the sooner its turn."""
-    if T <= 2:
+    """An arm of which little is known has its turn, the sooner the fewer pulls it has had."""
+    alike, most = sqrt(V) <= abs(mean) / 1e12, (n / K) ** 2
+    if T <= 2 or (alike and most > T**3):
         return 1e300 / T
     return mean + sqrt(V * T / (T - 1) * ((psi * n / t) ** (alpha / (T - 2)) - 1))
 
@@ -437,7 +439,45 @@ def thompson_deviation(T: float, t: float, n: float, K: int) -> float:
     return 1 / sqrt(T)
 
 
+class OCBeta:
+    """A posterior in which each click counts 1 / w times."""
+
+    def __init__(self, K: int, n: int, c: float, psi: float) -> None:
+        self.n, self.c, self.psi = n, c, psi
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        w = self.c * log(self.psi * self.n / t)
+        pairs = zip(S, T, strict=True)
+        return argmax([beta(stream, 1 + s / w, 1 + (T - s) / w) for s, T in pairs], stream)
+
+
+@entry("oc-thompson", "oc-thompson:c=1,psi=1.5", skips=True, unit=OCBeta)
+def oc_thompson_deviation(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
+    return sqrt(c * log(psi * n / t)) / sqrt(T)
+
+
 # Choice policies
+
+
+@entry("normal-thompson", "normal-thompson:alpha=-1.2", "normal-thompson:alpha=0.5")
+class NormalThompson:
+    """Honda and Takemura's: mean and variance drawn one after the other."""
+
+    def __init__(self, K: int, n: int, alpha: float) -> None:
+        self.alpha = alpha
+        self.first = max(2, 3 - floor(2 * alpha))
+
+    def choose(
+        self, t: int, T: list[int], S: list[float], V: list[float], sigma: float, stream: Any
+    ) -> int:
+        if min(T) < self.first:
+            return T.index(min(T))
+        samples = []
+        for pulls, total, variance in zip(T, S, V, strict=True):
+            precision = gamma(stream, (pulls - 1) / 2 + self.alpha)
+            variance = pulls * variance / 2 / precision
+            samples.append(total / pulls + sqrt(variance / pulls) * normal(stream))
+        return argmax(samples, stream)
 
 
 @entry("uniform")

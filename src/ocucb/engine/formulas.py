@@ -194,6 +194,28 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
     return specialise(allowance_of_index, slots, inline=True)
 
 
+def choose_with_squares(
+    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, stream: Any,
+    values: Any,
+) -> int:  # fmt: skip
+    """Call a choice policy that takes the squares; fills `choose`, as the next one does."""
+    return int(rule(t, n, pulls, sums, squares, sigma, memory, stream, *values))
+
+
+def choose_without_squares(
+    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, stream: Any,
+    values: Any,
+) -> int:  # fmt: skip
+    """Call any other choice policy."""
+    return int(rule(t, n, pulls, sums, sigma, memory, stream, *values))
+
+
+def choice_of(family: PolicyFamily) -> Callable[..., int]:
+    """Return the function of a choice policy, told of squares or not."""
+    template = choose_with_squares if family.rule.takes_variance else choose_without_squares
+    return specialise(template, {"rule": rule_of(family)}, inline=True)
+
+
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     """Return a policy's compiled function, having checked its return type.
 
@@ -207,7 +229,8 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     seen = numba.types.Array(number, 1, "C", readonly=True)
     arrays, kind, words = {}, numba.types.Number, "a number"
     if isinstance(family.rule, ChoiceRule):
-        arrays = {"pulls": seen, "sums": seen, "memory": numbers, "stream": numba.uint64[::1]}
+        arrays = dict.fromkeys(("pulls", "sums", "squares"), seen)
+        arrays |= {"memory": numbers, "stream": numba.uint64[::1]}
         kind, words = numba.types.Integer, "an arm's number, an int"
     with compiling:  # other threads may be about to do the same
         if not rule.overloads:

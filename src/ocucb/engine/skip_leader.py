@@ -181,6 +181,8 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     assert isinstance(rule, ChoiceRule)
     if rule.challenger_index is None:
         return "it does not declare who challenges the leader (challenger_index=)"
+    if rule.takes_variance:
+        return "leaps do not keep the squares that it takes"
     if not (problem.rewards.brownian or problem.rewards.binary):
         name = problem.rewards.name
         return f"skip-ahead needs Gaussian rewards or rewards of 0 and 1, but these are {name}"

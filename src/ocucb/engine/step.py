@@ -29,7 +29,7 @@ from ..random import largest, normal, pick
 from ..rewards import Rewards
 from .arm_counts import arm_count_slots, effective_arms_of_all
 from .base import Engine, Game, Outcome, Plan
-from .formulas import bonus_of, deviation_of, index_of, no_bonus, rule_of
+from .formulas import bonus_of, choice_of, deviation_of, index_of, no_bonus
 from .run import (
     NEXT_MARK,
     Run,
@@ -297,11 +297,11 @@ def play_choices(
 ) -> bool:
     """Call the policy's function in every round."""
     n, sigma = float(game.horizon), game.sigma
-    sums, pulls = run.sums, run.pulls
+    sums, pulls, squares = run.sums, run.pulls, run.squares
     t = run.rounds[0]
     while done < game.checkpoints.size and not stop[0]:
         t += 1.0
-        best = choose(t, n, pulls, sums, sigma, run.memory, run.choice_rng, *values)
+        best = choose(t, n, pulls, sums, squares, sigma, run.memory, run.choice_rng, values)
         if best < 0 or best >= pulls.size:
             return False
         done = pull(game, run, best, t, done, outcome, row)
@@ -349,7 +349,7 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     rule = family.rule
     functions = run_slots(rewards, rule.takes_variance)
     if isinstance(rule, ChoiceRule):
-        functions["choose"] = rule_of(family)
+        functions["choose"] = choice_of(family)
         return Plan(play_choices, functions, memory_size=rule.memory_size)
     if isinstance(rule, SamplingRule):
         functions["deviation"] = deviation_of(family)

@@ -30,7 +30,7 @@ from .._compile import compiled, entry_point, inlined, specialise, translate_num
 from .._memo import cache, cached_while_alive
 from .._types import Counts, Floats, Words
 from .._waiting import interruptible
-from ..engine.formulas import deviation_of, index_of, rule_of
+from ..engine.formulas import choice_of, deviation_of, index_of
 from ..engine.run import squares_added, variance_of
 from ..policies import Policy, PolicyFamily
 from ..policies._rules import ArmRule, ChoiceRule, IndexRule, Rule, SamplingRule
@@ -209,11 +209,11 @@ def select_arm_by_sample(state: State) -> int:
     return best
 
 
-def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Counts]:
-    """Return pulls, sums and positions of the active arms, as a choice policy sees them.
+def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Floats, Counts]:
+    """Return pulls, sums, squares and positions of the active arms, as a choice policy sees them.
 
-    Open asks count as pulls that paid the arm's mean, or the best mean of all while it has none. If
-    `whole`, sums count successes.
+    Open asks count as pulls that leave mean and variance as they are; they paid the best mean of
+    all while the arm has none. If `whole`, sums count successes.
     """
     best, K = -inf, 0
     for i in range(arms.size):
@@ -223,25 +223,31 @@ def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Counts]:
                 best = max(best, arms[i].sum / arms[i].observed)
     if best == -inf:
         best = 0.0
-    pulls, sums, places = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    pulls, sums, squares = np.empty(K), np.empty(K), np.empty(K)
+    places = np.empty(K, np.int64)
     k = 0
     for i in range(arms.size):
         arm = arms[i]
         if arm.active:
-            pulls[k], sums[k], places[k] = arm.observed + arm.open, arm.sum, i
+            pulls[k], sums[k], squares[k] = arm.observed + arm.open, arm.sum, arm.squares
+            places[k] = i
             if arm.open > 0.0:
                 sums[k] = (arm.sum / arm.observed if arm.observed > 0.0 else best) * pulls[k]
+                if arm.observed > 0.0:
+                    squares[k] = arm.squares / arm.observed * pulls[k]
                 if whole:
                     sums[k] = np.rint(sums[k])
             k += 1
-    return pulls, sums, places
+    return pulls, sums, squares, places
 
 
 def select_arm_by_choice(state: State) -> int:
     """Return the arm that the policy names."""
-    pulls, sums, places = seen_by_choice(state.arms, counts_successes)
+    pulls, sums, squares, places = seen_by_choice(state.arms, counts_successes)
     t, n = min(state.clock[0].rounds + 1.0, state.horizon), state.horizon
-    chosen = choose(t, n, pulls, sums, state.sigma, state.memory, state.stream, *state.values)
+    chosen = choose(
+        t, n, pulls, sums, squares, state.sigma, state.memory, state.stream, state.values
+    )
     return int(places[chosen]) if 0 <= chosen < places.size else -1
 
 
@@ -379,7 +385,7 @@ def copy_state(state: State) -> State:
 
 
 @cache
-def view_of_choice() -> Callable[[Records, bool], tuple[Floats, Floats, Counts]]:
+def view_of_choice() -> Callable[[Records, bool], tuple[Floats, Floats, Floats, Counts]]:
     """Return `seen_by_choice`, compiled."""
     return specialise(seen_by_choice, {})  # not `keep`: it allocates
 
@@ -429,7 +435,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         way = select_arm_by_sample
     else:
         assert isinstance(rule, ChoiceRule), rule
-        slots["choose"], slots["seen_by_choice"] = rule_of(family), view_of_choice()
+        slots["choose"], slots["seen_by_choice"] = choice_of(family), view_of_choice()
         way = select_arm_by_choice
     # a part of a kernel allocates nothing
     slots["select_arm"] = specialise(way, slots, part=way is not select_arm_by_choice)
