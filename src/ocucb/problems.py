@@ -174,9 +174,21 @@ def _positive(values: Numbers | float, what: str, size: int) -> Floats:
     return vector
 
 
-def _list(vector: Floats) -> str:
+UNEQUAL = "; sigma "  # in the name of a problem whose arms differ in this, before the list
+
+
+def _few(vector: Floats) -> str:
     shown = [f"{value:g}" for value in vector[:6]]
-    return "means " + ", ".join(shown) + (", ..." if vector.size > 6 else "")
+    return ", ".join(shown) + (", ..." if vector.size > 6 else "")
+
+
+def _list(vector: Floats) -> str:
+    return f"means {_few(vector)}"
+
+
+def _named(name: str, sigmas: Floats) -> str:
+    """Return the name of a problem, with the arms' sigmas if they differ."""
+    return name if (sigmas == sigmas[0]).all() else f"{name}{UNEQUAL}{_few(sigmas)}"
 
 
 def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
@@ -201,7 +213,8 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     """
     vector = _vector(means, "means")
     scales = _positive(sigma, "sigma", vector.size)
-    return Problem(vector, scales, GAUSSIAN, float(scales.max()), _list(vector))
+    name = _named(_list(vector), scales)
+    return Problem(vector, scales, GAUSSIAN, float(scales.max()), name)
 
 
 def bernoulli(means: Numbers) -> Problem:
@@ -254,7 +267,8 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
     """
     vector = _vector(means, "means")
     scales = _positive(halfwidth, "halfwidth", vector.size)
-    return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), _list(vector))
+    name = _named(_list(vector), scales / math.sqrt(3))
+    return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), name)
 
 
 def beta_rewards(means: Numbers, concentration: Numbers | float = 2.0) -> Problem:
@@ -472,7 +486,8 @@ def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> 
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
-    return replace(gaussian(means, sigma), name=name, paper_horizon=horizon)
+    problem = gaussian(means, sigma)
+    return replace(problem, name=_named(name, problem.scales), paper_horizon=horizon)
 
 
 def _arms(K: int, least: int = 1) -> int:

@@ -14,7 +14,7 @@ from .._interrupt import on_interrupt
 from . import shared
 from .shared import File, Text, check_outputs, count, deliver, option, share
 
-DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
+DEFAULT_POLICIES = ["kl-ocucb", "ucb", "moss"]
 
 
 def simulate(
@@ -23,7 +23,8 @@ def simulate(
         option(
             "NAME[:KEY=VALUE,...]",
             "Policy to play; repeat for several. `ocucb policies` lists them. "
-            "Default: ocucb, ucb and moss.",
+            "Default: kl-ocucb, the best we know (on Gaussian rewards it is OCUCB), with ucb and "
+            "moss to compare.",
             "--policy -p",
         ),
     ] = None,

@@ -15,6 +15,7 @@ from .._files import replacing
 from .._text import shown, table_of, with_error
 from .._types import Floats
 from ..importance import FEWEST_TILTED
+from ..problems import UNEQUAL
 from . import files
 from .moments import Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
@@ -112,6 +113,7 @@ class SimulationResult:
         lines = [
             table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
             f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
+            *self._told(),
         ]
         if self.prior:
             lines.append(
@@ -130,6 +132,12 @@ class SimulationResult:
             )
         return "\n".join(lines)
 
+    def _told(self) -> list[str]:
+        """Return what policies were told about the noise, where that is not true of all arms."""
+        if UNEQUAL not in self.problem:
+            return []
+        return [f"Policies were told sigma = {self.sigma:g}, the largest of the arms'."]
+
     def __repr__(self) -> str:
         return self.table()
 
@@ -138,7 +146,7 @@ class SimulationResult:
             return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
 
         rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
-        caption = f"<caption>{html.escape(self.problem)}</caption>"
+        caption = f"<caption>{html.escape('. '.join([self.problem, *self._told()]))}</caption>"
         return f"<table>{caption}{row('th', _TABLE)}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
