@@ -11,11 +11,11 @@ import pickle
 
 import numpy as np
 import pytest
+from naive_live import NaiveBandit
 from scipy import integrate, optimize, stats
 
 import ocucb
 from helpers import play_steps
-from naive_live import NaiveBandit
 from ocucb import testing
 from ocucb.policies import FAMILIES
 from ocucb.policies._divergence import bernoulli_kl, kl_upper, moment_kl, moment_upper

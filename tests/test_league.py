@@ -21,7 +21,7 @@ from ocucb.league.advice import advise, answer, safe
 from ocucb.league.entrants import origin, registered, suits
 from ocucb.league.measure import BUDGET, RARE, Cell, Skipped, Task, make_task, read_cell
 from ocucb.league.page import Report
-from ocucb.league.problems import HEADLINES, KINDS, DISASTER, disaster_level, select
+from ocucb.league.problems import DISASTER, HEADLINES, KINDS, disaster_level, select
 from ocucb.league.questions import (
     ALPHAS,
     GAPS,
@@ -97,7 +97,10 @@ def test_who_plays_what():
 
 
 def test_gittins_for_clicks_plays_several_problems():
-    gittins, clicks = ocucb.BernoulliGittins(), [one for one in CONTESTS.values() if one.kind == "clicks"]
+    gittins, clicks = (
+        ocucb.BernoulliGittins(),
+        [one for one in CONTESTS.values() if one.kind == "clicks"],
+    )
     long = [one for one in clicks if not one.short]
     assert len(clicks) - len(long) >= 4
     for one in long:

@@ -259,31 +259,6 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     return rule  # type: ignore[no-any-return]
 
 
-# A choice policy, in one form, whatever it takes; they fill the slot `choose`.
-
-
-def choice_by_sums(
-    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, rng: Any,
-    values: Any,
-) -> int:  # fmt: skip
-    """Return the arm that the policy picks."""
-    return rule(t, n, pulls, sums, sigma, memory, rng, *values)  # type: ignore[return-value]
-
-
-def choice_by_squares(
-    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, rng: Any,
-    values: Any,
-) -> int:  # fmt: skip
-    """Return the arm that the policy picks, seeing squared deviations too."""
-    return rule(t, n, pulls, sums, squares, sigma, memory, rng, *values)  # type: ignore[return-value]
-
-
-def choice_of(family: PolicyFamily) -> Callable[..., int]:
-    """Return the function of a choice policy."""
-    template = choice_by_squares if family.rule.takes_variance else choice_by_sums
-    return specialise(template, {"rule": rule_of(family)}, inline=True)
-
-
 @kernel_part
 def no_bonus(pulls: float, t: float, horizon: float, arms: float, *values: float) -> float:
     """Stand in for `bonus` in kernels that never call it."""

@@ -54,7 +54,7 @@ class Contest:
     @property
     def kind(self) -> str:
         """Its kind of reward, one of `KINDS`."""
-        problem = self.instances[0][0]
+        problem = self.instances[0][0].typical
         if problem.rewards.binary:
             return "clicks"
         if not problem.rewards.brownian:
@@ -195,8 +195,8 @@ CONTESTS: dict[str, Contest] = {
              bernoulli([0.5] + [0.3] * 4), 500),
         _one("ladder", _RARE, f"{_LADDER_TITLE}, n = 10⁴", bernoulli(_LADDER), 10_000),
         _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
-        # The median test has 4 headlines and 14,466 readers; 5, 50 and 95% have at most 2,028, 3,088
-        # and 6,379 readers a headline.
+        # The median test had 4 headlines and 14,466 readers; 5, 50 and 95% of the headlines had at
+        # most 2,028, 3,088 and 6,379.
         _tests("headlines", 4, "as many as the median test has", 14_466),
         _tests("headlines-2", 2, "3,088 a headline", 6_176),
         _tests("headlines-6", 6, "3,088 a headline", 18_528),
