@@ -22,6 +22,7 @@ from ocucb.league import CONTESTS
 from ocucb.league.advice import advise
 from ocucb.league.measure import PRECISION, Skipped
 from ocucb.league.page import Report, percent
+from ocucb.league.problems import KINDS
 from ocucb.league.questions import QUESTIONS, Cells
 from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
@@ -122,16 +123,15 @@ def short_table(report: Report) -> str:
 
 
 def tables(report: Report) -> str:
-    """Return the two tables, by worst ratio."""
+    """Return a table for each kind of reward, by worst ratio."""
     parts = []
-    for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
-        contests = [one for one in report.standings.contests if one.clicks == clicks]
+    for kind, title in KINDS.items():
         rows = [
             f"| {row.player.label}{'' if row.player.needs_horizon else '*'} | "
             f"{row.worst.value:.2f} ({row.worst.where}) | {mean_ratio(row)} | "
             f"{row.deviation:.2f} | {risk(row)} | {row.player.defaults} | "
             f"{row.played} of {row.contests} |\n"
-            for row in report.standings.table(contests)
+            for row in report.standings.table(report.standings.of_kind(kind))
         ]
         head = "worst ratio | geometric mean | deviation | P(disaster) | defaults | problems |"
         parts.append(f"| {title} | {head}\n|---|---|---|---|---|---|---|\n{''.join(rows)}")

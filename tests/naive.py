@@ -38,9 +38,10 @@ def play(
     if mixture is not None:
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
-    K, sigma, kind, p = problem.arms, problem.sigma, policy.family.rule.kind, policy.parameters
+    K, sigma, p = problem.arms, problem.sigma, policy.parameters
     known = problem.rewards.unit, problem.rewards.binary
-    inputs, varied = policy.family.rule.inputs, policy.family.form(*known).rule.takes_variance
+    form, inputs = policy.family.form(*known).rule, policy.family.rule.inputs
+    kind, varied = form.kind, form.takes_variance
     twin = twin or twin_of(policy, *known)
     if kind == "choice":
         rule = twin(K, n, **p)
@@ -54,7 +55,8 @@ def play(
         if t <= K:
             arm = t - 1
         elif kind == "choice":
-            arm = rule.choose(t, T, S, sigma, choices, *([seen] if varied else []))
+            moments = (T, S, [variance(one) for one in seen]) if varied else (T, S)
+            arm = rule.choose(t, *moments, sigma, choices)
         elif varied:
             two = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
             arm = argmax([twin(*two[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices)

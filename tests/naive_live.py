@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -35,18 +36,21 @@ class NaiveBandit:
         self,
         names: list[Any],
         policy: Policy,
-        horizon: int,
-        sigma: float,
+        horizon: int | None,
+        sigma: float | None,
         words: list[str],
+        first: int = 1000,
         unit: bool = False,
     ) -> None:
+        """An open horizon, None, is `first`, and larger whenever it is reached."""
         self.all = [NaiveArm(name) for name in names]
         self.policy = policy
         self.twin = twin_of(policy, unit, binary=False)
         self.whole = is_whole(policy, unit, binary=False)
         self.varied = policy.family.form(unit, binary=False).rule.takes_variance
-        self.n = horizon
-        self.sigma = sigma
+        self.open = horizon is None
+        self.n = first if horizon is None else horizon
+        self.sigma = 0.0 if sigma is None else sigma
         self.stream = np.array([int(word, 16) for word in words], dtype=np.uint64)
         self.rounds = 0
         self.forget()
@@ -66,8 +70,15 @@ class NaiveBandit:
     def ask(self) -> str | int:
         arm = self.choose()
         arm.open += 1
-        self.rounds += 1
+        self.count()
         return arm.name
+
+    def count(self) -> None:
+        """One round more; an open horizon that is reached grows."""
+        self.rounds += 1
+        if self.open and self.rounds == self.n:
+            self.n = floor(self.n**1.5)
+            self.forget()
 
     def choose(self) -> NaiveArm:
         for arm in self.active:
@@ -114,23 +125,24 @@ class NaiveBandit:
             arm.sum if not arm.open else (arm.mean if arm.rewards else best) * arm.pulls
             for arm in arms
         ]
-        # and leave the variance alone
-        given = [[arm.seen or [best] for arm in arms]] if self.varied else []
-        return self.choice.choose(t, pulls, sums, self.sigma, self.stream, *given)
+        known: tuple[Any, ...] = (pulls, sums)
+        if self.varied:
+            known += ([variance(arm.seen) if arm.rewards else 0.0 for arm in arms],)
+        return self.choice.choose(t, *known, self.sigma, self.stream)
 
     def tell(self, name: str | int, reward: float) -> None:
         arm = self.arm(name)
         if arm.open:
             arm.open -= 1
         else:
-            self.rounds += 1
+            self.count()
         arm.rewards += 1
         arm.sum += reward
         arm.seen.append(reward)
 
     def play(self, name: str | int) -> None:
         self.arm(name).open += 1
-        self.rounds += 1
+        self.count()
 
     def cancel(self, name: str | int) -> None:
         self.arm(name).open -= 1
@@ -147,5 +159,5 @@ class NaiveBandit:
         self.forget()
 
     def extend(self, horizon: int) -> None:
-        self.n = horizon
+        self.n, self.open = horizon, False
         self.forget()

@@ -21,9 +21,10 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
   or a class;
 - where `varied` is given, that is the twin on other rewards in [0, 1]: the same, with the variance
-  after the mean, or a class whose ``choose`` takes the lists of all rewards at the end;
+  after the mean, or a class whose ``choose`` takes the list of variances after S;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
-  stream)`` returns an arm; T and S are lists of pulls and of sums of rewards.
+  stream)`` returns an arm; T and S are lists of pulls and of sums of rewards. If the policy takes
+  the squares, ``choose(t, T, S, V, sigma, stream)``, with the list of empirical variances.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, isclose, log, sqrt
+from math import ceil, e, exp, floor, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,8 @@ import ocucb
 from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
-from ocucb.random import below, beta, normal, uniform
-from twins_kl import bernoulli_kl, kl_index, least_divergence
+from ocucb.random import below, beta, gamma, normal, uniform
+from twins_kl import UnitIMED, VariedIMED, argmax, kl_index
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
@@ -97,13 +98,6 @@ def entry(
         return twin
 
     return register
-
-
-def argmax(values: list[float], stream: Any) -> int:
-    """Return the place of the largest, drawn where several are."""
-    best = max(values)
-    tied = [i for i, value in enumerate(values) if value == best]
-    return tied[0] if len(tied) == 1 else tied[below(stream, len(tied))]
 
 
 # Index policies
@@ -407,8 +401,9 @@ def ocucb_normal_index(
     mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, alpha: float,
     psi: float,
 ) -> float:  # fmt: skip
-    """Before three pulls of an arm, the fewer it has had, the sooner its turn."""
-    if T <= 2:
+    """An arm of which little is known has its turn, the sooner the fewer pulls it has had."""
+    alike, most = sqrt(V) <= abs(mean) / 1e12, (n / K) ** 2
+    if T <= 2 or (alike and most > T**3):
         return 1e300 / T
     return mean + sqrt(V * T / (T - 1) * ((psi * n / t) ** (alpha / (T - 2)) - 1))
 
@@ -421,7 +416,45 @@ def thompson_deviation(T: float, t: float, n: float, K: int) -> float:
     return 1 / sqrt(T)
 
 
+class OCBeta:
+    """A posterior in which each click counts 1 / w times."""
+
+    def __init__(self, K: int, n: int, c: float, psi: float) -> None:
+        self.n, self.c, self.psi = n, c, psi
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        w = self.c * log(self.psi * self.n / t)
+        pairs = zip(S, T, strict=True)
+        return argmax([beta(stream, 1 + s / w, 1 + (T - s) / w) for s, T in pairs], stream)
+
+
+@entry("oc-thompson", "oc-thompson:c=1,psi=1.5", skips=True, unit=OCBeta)
+def oc_thompson_deviation(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
+    return sqrt(c * log(psi * n / t)) / sqrt(T)
+
+
 # Choice policies
+
+
+@entry("normal-thompson", "normal-thompson:alpha=-1.2", "normal-thompson:alpha=0.5")
+class NormalThompson:
+    """Honda and Takemura's: mean and variance drawn one after the other."""
+
+    def __init__(self, K: int, n: int, alpha: float) -> None:
+        self.alpha = alpha
+        self.first = max(2, 3 - floor(2 * alpha))
+
+    def choose(
+        self, t: int, T: list[int], S: list[float], V: list[float], sigma: float, stream: Any
+    ) -> int:
+        if min(T) < self.first:
+            return T.index(min(T))
+        samples = []
+        for pulls, total, variance in zip(T, S, V, strict=True):
+            precision = gamma(stream, (pulls - 1) / 2 + self.alpha)
+            variance = pulls * variance / 2 / precision
+            samples.append(total / pulls + sqrt(variance / pulls) * normal(stream))
+        return argmax(samples, stream)
 
 
 @entry("uniform")
@@ -507,46 +540,6 @@ class BernoulliGittins:
             for s, pulls in zip(good, T, strict=True)
         ]
         return argmax(indices, stream)
-
-
-def level_ties(found: list[float]) -> list[float]:
-    """Different pulls and successes may have the same value, but not the same digits."""
-    best = max(found)
-    near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
-    return [best if tied else one for one, tied in zip(found, near, strict=True)]
-
-
-class UnitIMED:
-    """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
-
-    def __init__(self, K: int, n: int) -> None:
-        self.K = K
-
-    def divergence(self, mean: float, best: float, sigma: float) -> float:
-        return bernoulli_kl(mean, best)
-
-    def values(self, T: list[int], S: list[float], sigma: float) -> list[float]:
-        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        found = [
-            -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
-            for mean, pulls in zip(means, T, strict=True)
-        ]
-        return level_ties(found)
-
-    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        return argmax(self.values(T, S, sigma), stream)
-
-
-class VariedIMED(UnitIMED):
-    def choose(
-        self, t: int, T: list[int], S: list[float], sigma: float, stream: Any, seen: Any = None
-    ) -> int:
-        means, V = [s / pulls for s, pulls in zip(S, T, strict=True)], [*map(np.var, seen)]
-        found = [
-            -(T[i] * least_divergence(means[i], V[i], max(means)) + log(T[i]))
-            for i in range(self.K)
-        ]
-        return argmax(level_ties(found), stream)
 
 
 @entry("imed", skips=True, unit=UnitIMED, varied=VariedIMED)

@@ -275,6 +275,13 @@ def test_the_table_of_delays_can_be_made(capsys):
     assert capsys.readouterr().out.count("|") == 30
 
 
+def test_the_table_of_horizons_can_be_made(capsys):
+    horizons = script("live_horizon")
+    horizons.HORIZON, horizons.RUNS = 30, 2
+    horizons.main()
+    assert capsys.readouterr().out.count("|") == 45
+
+
 @pytest.mark.parametrize("name", ["run", "weights", "luck", "bars", "tails"])
 def test_pictures_of_rare_failures_can_be_drawn(name, tmp_path):
     pictures = script("rare_failures_pictures")

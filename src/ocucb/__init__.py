@@ -26,6 +26,7 @@ _HOME = {
         "parse_policy",
         "sampling_policy",
     ],  # and every policy, which only that package knows
+    "priors": ["Prior", "prior"],
     "problems": [
         "Problem",
         "bernoulli",
@@ -43,6 +44,7 @@ _HOME = {
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
+    "tuning": ["TuningInterrupted", "TuningResult", "tune"],
 }
 _PACKAGES = ["gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .policies._names import *  # noqa: F403
+    from .priors import Prior as Prior
+    from .priors import prior as prior
     from .problems import Problem as Problem
     from .problems import bernoulli as bernoulli
     from .problems import beta_rewards as beta_rewards
@@ -80,6 +84,9 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
+    from .tuning import TuningInterrupted as TuningInterrupted
+    from .tuning import TuningResult as TuningResult
+    from .tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:

@@ -42,7 +42,7 @@ _SETTINGS = (
 NO_KERNELS = frozenset(
     [
         *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
-        *("testing", "theory", "reports", "paper", "league", "serve", "cli", "__main__"),
+        *("tuning", "testing", "theory", "reports", "paper", "league", "serve", "cli", "__main__"),
     ]
 )
 

@@ -29,6 +29,7 @@ from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
 CHOICES = np.int64(1)  # stream of the policy: tie-breaking and randomised choices
+PROBLEMS = np.int64(0)  # stream of the run's problem, where one is drawn: its key is another
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from ._waiting import NAP, Interrupts, outcome_of
 from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
+from .problems import Problem
 from .results import Moments, SimulationResult, result_of
 from .specification import Block, Spans, Specification, Stopped, remotely, run_blocks, run_pilot
 from .store import Store
@@ -216,10 +217,12 @@ def tilt(
     With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
     Errors point to a store if what is played is `stored`. For `interrupts` see `run_jobs`.
     """
-    reason = obstacle(specification.problem, specification.horizon)
+    problem = specification.problem
+    reason = obstacle(problem, specification.horizon)
     if reason is None:
+        assert isinstance(problem, Problem)
         interrupts = Interrupts() if interrupts is None else interrupts
-        first = first_mixture(specification.problem, specification.horizon)
+        first = first_mixture(problem, specification.horizon)
         trial = specification.drawn_from(first)
         tasks: list[Future[Pilot]] = []
         with _workers(threads, executor, interrupts, stored) as submit:
@@ -231,7 +234,7 @@ def tilt(
                 for task in tasks:
                     task.cancel()
         pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        mixture, gain = improved(first, specification.problem, pilot)
+        mixture, gain = improved(first, problem, pilot)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return specification.drawn_from(mixture)
         reason = "the pilot found nothing to gain"

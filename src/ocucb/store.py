@@ -47,7 +47,9 @@ _TABLES = (
         checkpoints blob not null,
         seed text not null,
         version text not null,
-        sampling text not null
+        sampling text not null,
+        prior integer not null,
+        largest_gap real not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -67,7 +69,8 @@ _SOUND = {
     "simulations": [
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
-        "sampling in ('plain', 'tilted')",
+        "sampling in ('plain', 'tilted') and typeof(prior) = 'integer' and prior in (0, 1)",
+        "typeof(largest_gap) = 'real' and largest_gap >= 0 and largest_gap < 9e999",
         "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
         "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
         "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",
@@ -334,6 +337,7 @@ class Store:
             return
         row = self._database.execute(
             "select means = :means and sigma = :sigma and horizon = :horizon and "
+            "prior = :prior and largest_gap = :largest_gap and "
             "checkpoints = :checkpoints and seed = :seed from simulations where "
             "identity = :identity",
             _columns(specification),
@@ -468,6 +472,7 @@ def _columns(specification: Specification) -> dict[str, Any]:
         "means": played.means.astype("<f8").tobytes(),
         "checkpoints": played.checkpoints.astype("<i8").tobytes(),
         "seed": str(played.seed),
+        "prior": int(played.prior),
     }
 
 
@@ -478,6 +483,7 @@ def _described(columns: tuple[Any, ...]) -> Description:
         means=np.frombuffer(row.means, dtype="<f8").astype(np.float64),
         checkpoints=np.frombuffer(row.checkpoints, dtype="<i8").astype(np.int64),
         seed=int(row.seed),
+        prior=bool(row.prior),
     )
 
 

@@ -18,6 +18,7 @@ from .results import results
 from .shared import report_errors, standard_output
 from .simulate import simulate
 from .theory import theory
+from .tune import tune
 
 app = typer.Typer(
     name="ocucb",
@@ -33,7 +34,7 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, results, policies, gittins, reproduce, league, theory):
+for _command in (simulate, tune, results, policies, gittins, reproduce, league, theory):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 

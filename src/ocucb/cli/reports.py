@@ -96,7 +96,7 @@ def league(
         typer.Argument(
             metavar="PART",
             help="Problems (two, ten, rare-2 ...) or open questions (frontier, price, loglog, "
-            "bayesian, variance). Default: all.",
+            "bayesian, variance, unknown). Default: all.",
         ),
     ] = None,
     policy: Annotated[

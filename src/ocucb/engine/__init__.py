@@ -13,7 +13,7 @@ from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_binary, skip_leader, skip_thompson, step
-from .base import Engine, Game, Outcome, new_game, new_outcome
+from .base import Engine, Game, Outcome, Rows, new_game, new_outcome
 from .run import Kernel
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Game",
     "Kernel",
     "Outcome",
+    "Rows",
     "block_runs",
     "choose_engine",
     "engine_named",

@@ -5,9 +5,10 @@ a run would cost, and which kernel plays it.
 
 A kernel is called as ``kernel(values, game, key, first, outcome, stop)``: the policy's parameters,
 what is played, the key and number of the first run, where to write the outcome, and a flag. It
-plays as many runs as the outcome has rows. A run depends only on the key and its number. If the
-policy cannot choose an arm, the run's regret is nan. Once ``stop[0]`` is set, the kernel returns
-promptly and its output is meaningless.
+plays as many runs as the outcome has rows. Where each run has a problem of its own, `Rows` follow,
+with these problems and the numbers of the runs. A run depends only on its problem, the key and its
+number. If the policy cannot choose an arm, the run's regret is nan. Once ``stop[0]`` is set, the
+kernel returns promptly and its output is meaningless.
 
 Kernels are templates (see `_compile`): they call functions that their modules only declare. The
 engine's `kernel` binds these to a policy's formula and the arms' rewards.
@@ -137,6 +138,25 @@ def new_game(
         mixture.table(),
         problem.table,
     )
+
+
+class Rows(NamedTuple):
+    """Runs with their problems: one row each, or a single row if all runs have the same problem.
+
+    `numbers` are those of the runs. Means are zeros for an engine that sums the noise alone.
+    """
+
+    numbers: Counts
+    means: Floats
+    scales: Floats
+    gaps: Floats
+    sigma: Floats
+
+
+def same_rows(game: Game, first: int, runs: int) -> Rows:
+    """Return consecutive runs that all have the problem of a game."""
+    numbers, sigma = np.arange(first, first + runs), np.array([game.sigma])
+    return Rows(numbers, game.means[None], game.scales[None], game.gaps[None], sigma)
 
 
 class Outcome(NamedTuple):

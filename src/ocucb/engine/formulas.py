@@ -209,6 +209,28 @@ def allowance_of(family: PolicyFamily) -> Callable[..., float]:
     return specialise(allowance_of_index, slots, inline=True)
 
 
+def choose_with_squares(
+    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, stream: Any,
+    values: Any,
+) -> int:  # fmt: skip
+    """Call a choice policy that takes the squares; fills `choose`, as the next one does."""
+    return int(rule(t, n, pulls, sums, squares, sigma, memory, stream, *values))
+
+
+def choose_without_squares(
+    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, stream: Any,
+    values: Any,
+) -> int:  # fmt: skip
+    """Call any other choice policy."""
+    return int(rule(t, n, pulls, sums, sigma, memory, stream, *values))
+
+
+def choice_of(family: PolicyFamily) -> Callable[..., int]:
+    """Return the function of a choice policy, told of squares or not."""
+    template = choose_with_squares if family.rule.takes_variance else choose_without_squares
+    return specialise(template, {"rule": rule_of(family)}, inline=True)
+
+
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     """Return a policy's compiled function, having checked its return type.
 
@@ -235,31 +257,6 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
         raise TypeError(f"{family.label} must return {words}, got {answer}.")
     return rule  # type: ignore[no-any-return]
-
-
-# A choice policy, in one form, whatever it takes; they fill the slot `choose`.
-
-
-def choice_by_sums(
-    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, rng: Any,
-    values: Any,
-) -> int:  # fmt: skip
-    """Return the arm that the policy picks."""
-    return rule(t, n, pulls, sums, sigma, memory, rng, *values)  # type: ignore[return-value]
-
-
-def choice_by_squares(
-    t: float, n: float, pulls: Any, sums: Any, squares: Any, sigma: float, memory: Any, rng: Any,
-    values: Any,
-) -> int:  # fmt: skip
-    """Return the arm that the policy picks, seeing squared deviations too."""
-    return rule(t, n, pulls, sums, squares, sigma, memory, rng, *values)  # type: ignore[return-value]
-
-
-def choice_of(family: PolicyFamily) -> Callable[..., int]:
-    """Return the function of a choice policy."""
-    template = choice_by_squares if family.rule.takes_variance else choice_by_sums
-    return specialise(template, {"rule": rule_of(family)}, inline=True)
 
 
 @kernel_part

@@ -21,7 +21,7 @@ from .._types import Flags, Floats, Words
 from ..importance import MARKS
 from ..random import CHOICES, REWARDS, start_stream, uniform
 from ..rewards import SAMPLERS, Rewards
-from .base import Game, Outcome, Plan
+from .base import Game, Outcome, Plan, Rows, same_rows
 
 # Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
 draw: Callable[..., float]
@@ -114,6 +114,8 @@ def variance_of(total: float, count: float, squares: float) -> float:
 def start_run(game: Game, run: Run, key: Words, number: int) -> None:
     """Start a run: its streams, the component of the mixture, statistics and memory."""
     start_streams(run.reward_rng, run.choice_rng, key, number)
+    for i in range(run.drawn.size):
+        run.drawn[i] = game.means[i]
     arm = game.tilted
     if arm >= 0:
         shares, shifts, lengths, marks = game.mixture
@@ -290,19 +292,31 @@ def play_on(
 def play_runs(
     values: Any,
     game: Game,
+    rows: Rows,
     run: Run,
     work: Any,
     key: Words,
-    first: int,
     outcome: Outcome,
     stop: Flags,
 ) -> None:
-    """Play one run after the other, with the same arrays."""
+    """Play one run after the other, with the same arrays; each on its row's problem."""
     for row in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, run, key, first + row)
-        play_on(values, game, run, work, outcome, row, stop)
+        i = min(row, rows.sigma.size - 1)
+        its_game = Game(
+            rows.means[i],
+            rows.scales[i],
+            rows.gaps[i],
+            rows.sigma[i],
+            game.horizon,
+            game.checkpoints,
+            game.tilted,
+            game.mixture,
+            game.table,
+        )
+        start_run(its_game, run, key, rows.numbers[row])
+        play_on(values, its_game, run, work, outcome, row, stop)
 
 
 @cached_while_alive
@@ -336,11 +350,22 @@ class Kernel:
         self._plan = plan
 
     def __call__(
-        self, values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+        self,
+        values: Any,
+        game: Game,
+        key: Words,
+        first: int,
+        outcome: Outcome,
+        stop: Flags,
+        rows: Rows | None = None,
     ) -> None:
-        """Play as many runs as the outcome has rows, the first of them with number `first`."""
+        """Play as many runs as the outcome has rows, the first of them with number `first`.
+
+        Or those of `rows`, each on a problem of its own; the game then has as many arms as these.
+        """
         run, work = self._new_run(game), self._plan.new_work(game.means.size)
-        self._play_runs(values, game, run, work, key, first, outcome, stop)
+        rows = same_rows(game, first, len(outcome.regret)) if rows is None else rows
+        self._play_runs(values, game, rows, run, work, key, outcome, stop)
 
     def start(self, game: Game, key: Words, number: int) -> Run:
         """Return a run in which nothing has been played yet."""

@@ -182,7 +182,7 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     if rule.challenger_index is None:
         return "it does not declare who challenges the leader (challenger_index=)"
     if rule.takes_variance:
-        return "skip-ahead does not follow squared deviations"
+        return "leaps do not keep the squares that it takes"
     if not (problem.rewards.brownian or problem.rewards.binary):
         name = problem.rewards.name
         return f"skip-ahead needs Gaussian rewards or rewards of 0 and 1, but these are {name}"

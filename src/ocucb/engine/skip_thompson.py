@@ -4,9 +4,10 @@ Two ways of leaving out samples that decide nothing, both exact, alternate: whil
 others are candidates at a bounded rate (`lead`); while none does, arms that rarely exceed a
 threshold share a Poisson clock (`compete`). docs/skip-ahead.md has the argument and its symbols.
 
-The policy's deviation must depend only on pulls and parameters (``unplayed_index`` is "constant")
-and not rise with pulls. As in the step engine, an arm whose deviation is nan is not played, and if
-no other arm is left the run's regret is nan.
+The policy's deviation must rise neither with pulls nor with t (``unplayed_index`` is "constant" or
+"nonincreasing"): rates that were true once remain upper bounds, and where a candidate or a point
+is looked at, deviations are those of the round. As in the step engine, an arm whose deviation is
+nan is not played, and if no other arm is left the run's regret is nan.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .run import NEXT_MARK, Run, rounds_to_mark, run_slots
 
 # Declared here, filled in by `specialise`: the policy's formula.
 deviation: Callable[..., float]
+unplayed_constant: bool  # the deviation of an unplayed arm does not change
 pull: Callable[..., int]
 leapt: Callable[..., int]
 
@@ -57,7 +59,8 @@ class Posterior(NamedTuple):
 class Clock(NamedTuple):
     """Rates at which arms are candidates or have points, and their sums over groups of arms.
 
-    `level` is used while an arm leads; `active` (a list) and `pooled` while arms compete.
+    An arm's rate follows from its `level`, in standard deviations. `active` (a list) and `pooled`
+    are used while arms compete.
     """
 
     rate: Floats
@@ -146,7 +149,7 @@ def name_arm(rate: Floats, groups: Floats, total: float, stream: Words) -> int:
 
 @kernel_part
 def shows_above(z: float, least: float, stream: Words) -> float:
-    """Return a pooled arm's point above z in units of its spread; 0 if thinned or below `least`."""
+    """Return a pooled arm's point above z, in deviations; 0 if thinned or below `least`."""
     excess = exponential(stream) / z
     if z + excess < least or 2.0 * exponential(stream) < excess * excess:
         return 0.0
@@ -191,6 +194,13 @@ def overtaken(
     return False
 
 
+def refresh(values: Any, game: Game, run: Run, posterior: Posterior, i: int, t: float) -> None:
+    """Make the deviation of an arm, as far as it depends on the round, that of round t."""
+    if not unplayed_constant:
+        n, K = float(game.horizon), float(game.means.size)
+        posterior.spread[i] = game.sigma * deviation(run.pulls[i], t, n, K, *values)
+
+
 def compete(
     values: Any,
     game: Game,
@@ -212,7 +222,7 @@ def compete(
     """
     rng, sigma, n = run.choice_rng, game.sigma, float(game.horizon)
     mean, spread = posterior
-    rate, groups, _, active, pooled = clock
+    rate, groups, level, active, pooled = clock
     arms = mean.size
     K = float(arms)
     c = -np.inf
@@ -228,10 +238,10 @@ def compete(
             c = -np.inf
     busy = 0
     for i in range(arms):
-        z = (c - mean[i]) / spread[i]
-        pooled[i] = z > _POOLED
+        level[i] = (c - mean[i]) / spread[i]
+        pooled[i] = level[i] > _POOLED
         if pooled[i]:
-            rate[i] = tail_bound(z) / _SHARE
+            rate[i] = tail_bound(level[i]) / _SHARE
         else:
             rate[i] = 0.0
             active[busy] = i
@@ -244,20 +254,22 @@ def compete(
         best, top = -1, -np.inf
         if busy == arms:
             for i in range(arms):
+                refresh(values, game, run, posterior, i, t)
                 sample = mean[i] + spread[i] * normal(rng)
                 if sample > top:
                     best, top = i, sample
         else:
             for k in range(busy):
                 i = active[k]
+                refresh(values, game, run, posterior, i, t)
                 sample = mean[i] + spread[i] * normal(rng)
                 if sample > top:
                     best, top = i, sample
         while wait < 1.0:
             points += 1.0
             i = name_arm(rate, groups, total, rng)
-            z = (c - mean[i]) / spread[i]
-            z = shows_above(z, (top - mean[i]) / spread[i], rng)
+            refresh(values, game, run, posterior, i, t)
+            z = shows_above(level[i], (max(top, c) - mean[i]) / spread[i], rng)
             if z > 0.0:
                 best, top = i, mean[i] + spread[i] * z
             wait += exponential(rng) / total
@@ -266,6 +278,7 @@ def compete(
             dips += 1.0
             for i in range(arms):
                 if pooled[i]:
+                    refresh(values, game, run, posterior, i, t)
                     sample = np.inf
                     while sample > c:
                         sample = mean[i] + spread[i] * normal(rng)
@@ -278,10 +291,10 @@ def compete(
         mean[best] = run.sums[best] / T
         spread[best] = sigma * deviation(T, t, n, K, *values)
         if pooled[best]:
-            z = (c - mean[best]) / spread[best]
-            pooled[best] = z > _POOLED
+            level[best] = (c - mean[best]) / spread[best]
+            pooled[best] = level[best] > _POOLED
             if pooled[best]:
-                rate[best] = tail_bound(z) / _SHARE
+                rate[best] = tail_bound(level[best]) / _SHARE
             else:
                 rate[best] = 0.0
                 active[busy] = best
@@ -399,6 +412,9 @@ def lead(
         if height > 0.0 and wait < longest:
             t += 1.0
             arm = name_arm(rate, groups, total, choice_rng)
+            refresh(values, game, run, posterior, arm, t)
+            if not unplayed_constant:
+                spread[leader] = sigma * deviation(T, t, n, K, *values)
             excess = exponential(choice_rng) / level[arm]
             e = level[arm] + excess
             s, s_arm = spread[leader], spread[arm]
@@ -408,6 +424,9 @@ def lead(
                 and 2.0 * exponential(choice_rng) > excess * excess
             )
             if wins and arms > 2:
+                for i in range(arms):
+                    if i != leader:
+                        refresh(values, game, run, posterior, i, t)
                 x = mean[arm] + s_arm * (s_arm * e + s * one_normal(choice_rng)) / both
                 wins = not overtaken(
                     x, bound, leader, arm, mean, spread, rate, groups, total, choice_rng
@@ -450,6 +469,8 @@ def play_thinned(
         posterior.spread[i] = game.sigma * deviation(T, t, n, K, *values)
     while t < last and not stop[0]:
         before = t
+        for i in range(game.means.size):
+            refresh(values, game, run, posterior, i, t + 1.0)
         t, done = lead(
             values, game, run, posterior, clock, ends, heights, done, t, last, outcome, row, stop
         )
@@ -485,8 +506,8 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     rule = policy.family.rule
     assert isinstance(rule, SamplingRule)
-    if rule.unplayed_index in ("nonincreasing", "nondecreasing"):
-        return "the deviation of an unplayed arm must be constant"
+    if rule.unplayed_index == "nondecreasing":
+        return "the deviation of an unplayed arm must not rise"
     return skip_obstacle(policy, problem, horizon, problem.rewards.brownian)
 
 
@@ -505,7 +526,10 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
 
 def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     """Return the kernel."""
+    assert isinstance(family.rule, SamplingRule), family.rule
     functions = run_slots(rewards) | {"deviation": deviation_of(family)}
+    functions["unplayed_constant"] = family.rule.unplayed_constant
+    functions["refresh"] = specialise(refresh, functions, part=True, forced=True)
     functions["compete"] = specialise(compete, functions, inline=True)
     functions["lead"] = specialise(lead, functions, inline=True)
     return Plan(play_thinned, functions, new_posterior)

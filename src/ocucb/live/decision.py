@@ -212,8 +212,8 @@ def select_arm_by_sample(state: State) -> int:
 def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Floats, Counts]:
     """Return pulls, sums, squares and positions of the active arms, as a choice policy sees them.
 
-    Open asks count as pulls that paid the arm's mean, or the best mean of all while it has none;
-    they leave the variance as it is. If `whole`, sums count successes.
+    Open asks count as pulls that leave mean and variance as they are; they paid the best mean of
+    all while the arm has none. If `whole`, sums count successes.
     """
     best, K = -inf, 0
     for i in range(arms.size):
@@ -229,14 +229,14 @@ def seen_by_choice(arms: Records, whole: bool) -> tuple[Floats, Floats, Floats, 
     for i in range(arms.size):
         arm = arms[i]
         if arm.active:
-            pulls[k], sums[k], places[k] = arm.observed + arm.open, arm.sum, i
-            squares[k] = arm.squares
+            pulls[k], sums[k], squares[k] = arm.observed + arm.open, arm.sum, arm.squares
+            places[k] = i
             if arm.open > 0.0:
                 sums[k] = (arm.sum / arm.observed if arm.observed > 0.0 else best) * pulls[k]
+                if arm.observed > 0.0:
+                    squares[k] = arm.squares / arm.observed * pulls[k]
                 if whole:
                     sums[k] = np.rint(sums[k])
-                if arm.observed > 0.0:
-                    squares[k] *= pulls[k] / arm.observed
             k += 1
     return pulls, sums, squares, places
 
@@ -245,8 +245,9 @@ def select_arm_by_choice(state: State) -> int:
     """Return the arm that the policy names."""
     pulls, sums, squares, places = seen_by_choice(state.arms, counts_successes)
     t, n = min(state.clock[0].rounds + 1.0, state.horizon), state.horizon
-    memory, stream = state.memory, state.stream
-    chosen = choose(t, n, pulls, sums, squares, state.sigma, memory, stream, state.values)
+    chosen = choose(
+        t, n, pulls, sums, squares, state.sigma, state.memory, state.stream, state.values
+    )
     return int(places[chosen]) if 0 <= chosen < places.size else -1
 
 

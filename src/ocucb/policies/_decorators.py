@@ -227,7 +227,9 @@ def between(low: float, high: float) -> Range:
 def whole_from(low: int) -> Range:
     """All whole numbers from `low` up."""
     return Range(
-        f"a whole number >= {low}", lambda value: value >= low and float(value).is_integer()
+        f"a whole number >= {low}",
+        lambda value: value >= low and float(value).is_integer(),
+        whole=True,
     )
 
 

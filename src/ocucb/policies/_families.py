@@ -36,6 +36,7 @@ class Range:
 
     text: str
     holds: Callable[[float], bool]
+    whole: bool = False  # whether only whole numbers are allowed
 
 
 @dataclass(frozen=True, eq=False)

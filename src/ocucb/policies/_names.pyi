@@ -27,6 +27,8 @@ MOSS: PolicyFamily
 MOSSAnytime: PolicyFamily
 MOTS: PolicyFamily
 Maillard: PolicyFamily
+NormalThompson: PolicyFamily
+OCThompson: PolicyFamily
 OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily

@@ -14,7 +14,8 @@ Some rules look at one arm at a time (`ArmRule`), and the arm with the largest n
 - `SamplingRule`: the number is drawn anew in every round, from a normal distribution around the
   mean with deviation ``sigma * deviation(pulls, t, horizon, arms, ...)`` (Thompson sampling).
 
-Anything else is a `ChoiceRule`: a function that looks at all arms and picks one.
+Anything else is a `ChoiceRule`: a function that looks at all arms and picks one; it may take
+``squares`` after the sums, the squared deviations from each arm's mean (normal-thompson).
 
 The decorators that make them (`_decorators`) say what the declarations mean.
 """
@@ -30,6 +31,7 @@ Inputs = tuple[str, ...]
 
 _BONUS = ("pulls", "t", "horizon", "arms")
 _INDEX = ("mean", *_BONUS, "sigma")
+_CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 
 # Functions are part of what identifies a user's policy, hence of its random streams: under these
 # names, if not under their own.
@@ -61,7 +63,7 @@ class Rule:
 
     @property
     def takes_variance(self) -> bool:
-        """Whether it depends on the empirical variance of the arm's rewards."""
+        """Whether it depends on the empirical variance of an arm's rewards."""
         return "variance" in self.inputs or "squares" in self.inputs
 
     @property
@@ -192,10 +194,7 @@ class ChoiceRule(Rule):
     challenger_index: Callable[..., float] | None = None
     probabilities: Callable[..., None] | None = None
 
-    forms = (
-        ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream"),
-        ("t", "horizon", "pulls", "sums", "squares", "sigma", "memory", "stream"),
-    )
+    forms = (_CHOICE, (*_CHOICE[:4], "squares", *_CHOICE[4:]))
     kind = "choice"
 
     def memory_size(self, arms: int) -> int:

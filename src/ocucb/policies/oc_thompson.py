@@ -1,0 +1,55 @@
+"""OC-Thompson: Thompson sampling with OCUCB's confidence level (Lattimore, 2015)."""
+
+from math import log, sqrt
+from typing import Any
+
+from ..random import beta, largest
+from ._decorators import above, choice_policy, one_per_arm, sampling_policy
+
+
+@choice_policy(memory=one_per_arm)
+def _on_unit_interval(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
+    c: float = 0.3, psi: float = 2.0,
+) -> int:  # fmt: skip
+    """Sample from Beta posteriors in which each reward counts 1 / w times."""
+    w = c * log(psi * horizon / t)
+    for i in range(pulls.size):
+        hits = min(max(sums[i], 0.0), pulls[i])
+        memory[i] = beta(stream, 1.0 + hits / w, 1.0 + (pulls[i] - hits) / w)
+    return largest(memory, stream)
+
+
+@sampling_policy(
+    name="oc-thompson",
+    label="OC-Thompson",
+    formula="mean + sigma * N(0, w / T), w = c * log(psi * n / t), or on [0, 1] Beta(1 + S / w, "
+    "1 + (T - S) / w); a fresh sample for every arm in every round",
+    reference="Thompson (1933); Lattimore (2015), Optimally confident UCB, for the level",
+    valid={"c": above(0), "psi": above(1)},
+    unplayed_index="nonincreasing",
+    bounded_form=_on_unit_interval,
+)
+def OCThompson(
+    pulls: float, t: float, horizon: float, arms: float, c: float = 0.3, psi: float = 2.0
+) -> float:
+    """Thompson sampling that knows the horizon: posteriors are wide early and narrow late.
+
+    The variance of each sample is multiplied by w = c * log(psi * n / t), which falls below 1 long
+    before the end. On rewards in [0, 1], S being their sum, the posterior is tempered: to the power
+    of 1 / w, with a uniform prior. Nothing is proved.
+
+    Parameters
+    ----------
+    c : float, optional
+        Factor of the variance, above 0; with a small one, runs fail more often.
+    psi : float, optional
+        Factor in the logarithm, above 1.
+
+    Examples
+    --------
+    >>> from ocucb import OCThompson
+    >>> OCThompson()
+    OCThompson(c=0.3, psi=2)
+    """
+    return sqrt(c * log(psi * horizon / t) / pulls)
