@@ -373,8 +373,8 @@ def custom_rewards(
     arguments = tuple(inspect.signature(sample).parameters)
     if arguments not in SAMPLERS[:2]:
         raise TypeError(
-            "sample must take the arguments mean, scale, stream, in this order, or arm before "
-            f"them, got {', '.join(arguments) or 'none'}."
+            f"sample must take the arguments {' or '.join(map(', '.join, SAMPLERS[:2]))}, in this "
+            f"order, got {', '.join(arguments) or 'none'}."
         )
     if not isinstance(check, bool):
         raise TypeError(f"check must be True or False, got {shown(check)}.")
