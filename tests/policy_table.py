@@ -32,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, floor, isclose, log, sqrt
+from math import ceil, e, exp, floor, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from ocucb import gittins, problems
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
-from twins_kl import bernoulli_kl, kl_index, least_divergence
+from twins_kl import UnitIMED, VariedIMED, argmax, kl_index
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
@@ -98,13 +98,6 @@ def entry(
         return twin
 
     return register
-
-
-def argmax(values: list[float], stream: Any) -> int:
-    """Return the place of the largest, drawn where several are."""
-    best = max(values)
-    tied = [i for i, value in enumerate(values) if value == best]
-    return tied[0] if len(tied) == 1 else tied[below(stream, len(tied))]
 
 
 # Index policies
@@ -547,46 +540,6 @@ class BernoulliGittins:
             for s, pulls in zip(good, T, strict=True)
         ]
         return argmax(indices, stream)
-
-
-def level_ties(found: list[float]) -> list[float]:
-    """Different pulls and successes may have the same value, but not the same digits."""
-    best = max(found)
-    near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
-    return [best if tied else one for one, tied in zip(found, near, strict=True)]
-
-
-class UnitIMED:
-    """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
-
-    def __init__(self, K: int, n: int) -> None:
-        self.K = K
-
-    def divergence(self, mean: float, best: float, sigma: float) -> float:
-        return bernoulli_kl(mean, best)
-
-    def values(self, T: list[int], S: list[float], sigma: float) -> list[float]:
-        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        found = [
-            -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
-            for mean, pulls in zip(means, T, strict=True)
-        ]
-        return level_ties(found)
-
-    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        return argmax(self.values(T, S, sigma), stream)
-
-
-class VariedIMED(UnitIMED):
-    def choose(  # type: ignore[override]
-        self, t: int, T: list[int], S: list[float], V: list[float], sigma: float, stream: Any
-    ) -> int:
-        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        found = [
-            -(T[i] * least_divergence(means[i], V[i], max(means)) + log(T[i]))
-            for i in range(self.K)
-        ]
-        return argmax(level_ties(found), stream)
 
 
 @entry("imed", skips=True, unit=UnitIMED, varied=VariedIMED)

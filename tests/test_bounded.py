@@ -15,8 +15,8 @@ from naive_live import NaiveBandit
 from scipy import integrate, optimize, stats
 
 import ocucb
-from helpers import play_steps
-from ocucb import testing
+from helpers import invoke, play_steps
+from ocucb import problems, testing
 from ocucb.policies import FAMILIES
 from ocucb.policies._divergence import bernoulli_kl, kl_upper, moment_kl, moment_upper
 from ocucb.policies._rules import MomentKLRule
@@ -414,3 +414,19 @@ def test_a_bandit_saved_without_squares_counts_rewards_as_clicks(minimize):
         assert (np.array(found["squares"]) > np.array(squares)).any()
     with pytest.raises(ValueError, match="squares"):
         ocucb.Bandit.from_dict(document)
+
+
+# The command line
+
+
+def test_beta_rewards_on_the_command_line():
+    call = ("simulate", "-p", "kl-ucb", "--means", "0.6,0.5", "-n", "50", "--rewards", "beta")
+    assert "beta rewards" in invoke(*call).stdout
+    problem = problems.of_kind("beta", [0.6, 0.5], sigma=[0.1, 0.2])
+    spread = [
+        problem.rewards.deviation(*pair) for pair in zip(problem.means, problem.scales, strict=True)
+    ]
+    assert spread == pytest.approx([0.1, 0.2])
+    done = invoke(*call, "--sigma", "0.5")
+    assert done.exit_code == 2
+    assert "Beta rewards with mean 0.6 must be below 0.4899, got 0.5" in done.stderr

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._memo import cached_property
-from ._text import shown, split_specification, to_count, to_floats
+from ._text import shown, split_specification, to_count
 from ._types import Floats, Words
 from ._users import plain
+from ._vectors import Numbers, to_bounds, to_positive, to_vector
 from .rewards import (
     BERNOULLI,
     BETA,
@@ -32,10 +32,7 @@ from .rewards import (
     rewards_of,
 )
 
-Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
-
 MOST_ARMS = 10**8
-_PLACE = "between -1e100 and 1e100"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,35 +142,6 @@ class Problem:
         return f"<problem {self.name}: {self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}>"
 
 
-def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
-    """Return finite numbers as a vector, or say which one is wrong."""
-    vector = np.atleast_1d(to_floats(values, what, _PLACE))
-    if size is not None and vector.size == 1:
-        vector = np.full(size, vector[0])
-    if vector.ndim != 1:
-        raise ValueError(f"{what} must be a list of numbers, got a {vector.ndim}-D array.")
-    if size is None and vector.size < 1:
-        raise ValueError(f"{what} must name at least one arm, got none.")
-    if size is not None and vector.size != size:
-        want = f"one number or one for each of {size} arms"
-        raise ValueError(f"{what} must be {want}, got {vector.size}.")
-    for i in np.flatnonzero(~np.isfinite(vector)):
-        raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
-    # Their squares must neither overflow nor vanish.
-    for i in np.flatnonzero(np.abs(vector) > 1e100):
-        raise ValueError(f"{what} must lie {_PLACE}, got {vector[i]:g} for arm {i + 1}.")
-    return vector
-
-
-def _positive(values: Numbers | float, what: str, size: int) -> Floats:
-    vector = _vector(values, what, size)
-    for i in np.flatnonzero(~(vector > 0)):
-        raise ValueError(f"{what} must be greater than 0, got {vector[i]:g}.")
-    for i in np.flatnonzero(vector < 1e-100):
-        raise ValueError(f"{what} must be at least 1e-100, got {vector[i]:g}.")
-    return vector
-
-
 UNEQUAL = "; sigma "  # in the name of a problem whose arms differ in this, before the list
 
 
@@ -211,8 +179,8 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     >>> ocucb.gaussian([0, -0.3]).gaps
     array([0. , 0.3])
     """
-    vector = _vector(means, "means")
-    scales = _positive(sigma, "sigma", vector.size)
+    vector = to_vector(means, "means")
+    scales = to_positive(sigma, "sigma", vector.size)
     name = _named(_list(vector), scales)
     return Problem(vector, scales, GAUSSIAN, float(scales.max()), name)
 
@@ -235,7 +203,7 @@ def bernoulli(means: Numbers) -> Problem:
     >>> ocucb.bernoulli([0.5, 0.4]).sigma
     0.5
     """
-    vector = _vector(means, "means")
+    vector = to_vector(means, "means")
     for i in np.flatnonzero((vector < 0) | (vector > 1)):
         raise ValueError(
             f"means of Bernoulli rewards must lie in [0, 1], got {vector[i]:g} for arm {i + 1}."
@@ -265,8 +233,8 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
     >>> round(ocucb.uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
     0.1155
     """
-    vector = _vector(means, "means")
-    scales = _positive(halfwidth, "halfwidth", vector.size)
+    vector = to_vector(means, "means")
+    scales = to_positive(halfwidth, "halfwidth", vector.size)
     name = _named(_list(vector), scales / math.sqrt(3))
     return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), name)
 
@@ -295,12 +263,12 @@ def beta_rewards(means: Numbers, concentration: Numbers | float = 2.0) -> Proble
     >>> ocucb.beta_rewards([0.7, 0.6], concentration=10)
     <problem means 0.7, 0.6: 2 arms, beta, sigma=0.5>
     """
-    vector = _vector(means, "means")
+    vector = to_vector(means, "means")
     for i in np.flatnonzero((vector <= 0) | (vector >= 1)):
         raise ValueError(
             f"means of Beta rewards must lie between 0 and 1, got {vector[i]:g} for arm {i + 1}."
         )
-    scales = _positive(concentration, "concentration", vector.size)
+    scales = to_positive(concentration, "concentration", vector.size)
     return Problem(vector, scales, BETA, 0.5, _list(vector))
 
 
@@ -338,7 +306,7 @@ def empirical(arrays: Sequence[Numbers]) -> Problem:
     for i, part in enumerate(parts):
         if np.size(part) == 0:
             raise ValueError(f"each arm needs at least one reward, got none for arm {i + 1}.")
-        rewards.append(_vector(part, f"rewards of arm {i + 1}"))
+        rewards.append(to_vector(part, f"rewards of arm {i + 1}"))
     means = np.array([part.mean() for part in rewards])
     values = np.concatenate(rewards)
     if np.isin(values, (0.0, 1.0)).all():
@@ -398,42 +366,27 @@ def custom_rewards(
     >>> ocucb.custom_rewards(coin, [0, -0.3], sigma=1.0)
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
-    vector = _vector(means, "means")
+    vector = to_vector(means, "means")
     sample = plain(sample)  # it may have been compiled by numba.njit
     if not inspect.isfunction(sample):
         raise TypeError(f"sample must be a plain function, got {shown(sample)}.")
     arguments = tuple(inspect.signature(sample).parameters)
     if arguments not in SAMPLERS[:2]:
         raise TypeError(
-            "sample must take the arguments mean, scale, stream, in this order, or arm before "
-            f"them, got {', '.join(arguments) or 'none'}."
+            f"sample must take the arguments {' or '.join(map(', '.join, SAMPLERS[:2]))}, in this "
+            f"order, got {', '.join(arguments) or 'none'}."
         )
     if not isinstance(check, bool):
         raise TypeError(f"check must be True or False, got {shown(check)}.")
-    limits = None if bounds is None else _limits(bounds, vector)
+    limits = None if bounds is None else to_bounds(bounds, vector)
     if sigma is None:
         if limits is None:
             raise TypeError("give sigma, or bounds=(low, high), so that policies know the noise.")
         sigma = (limits[1] - limits[0]) / 2
-    positive = float(_positive(sigma, "sigma", 1)[0])
-    numbers = _vector(scales, "scales", vector.size)
+    positive = float(to_positive(sigma, "sigma", 1)[0])
+    numbers = to_vector(scales, "scales", vector.size)
     kind = rewards_of(sample, limits)
     return Problem(vector, numbers, kind, positive, _list(vector), check=check)
-
-
-def _limits(bounds: Any, means: Floats) -> tuple[float, float]:
-    """Return bounds of rewards with these means, or say what is wrong with them."""
-    pair = to_floats(bounds, "bounds", _PLACE)
-    if pair.shape != (2,) or not -1e100 <= pair[0] < pair[1] <= 1e100:
-        got = shown(bounds)
-        raise ValueError(f"bounds must be two numbers {_PLACE}, the lower one first, got {got}.")
-    low, high = map(float, pair)
-    for i in np.flatnonzero((means < low) | (means > high)):
-        raise ValueError(
-            f"means must lie within the bounds {low:g} and {high:g}, got {means[i]:g} for arm "
-            f"{i + 1}."
-        )
-    return low, high
 
 
 def _uniform(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
@@ -444,7 +397,7 @@ def _beta(means: Numbers, sigma: Numbers | float | None = None) -> Problem:
     problem = beta_rewards(means)
     if sigma is None:
         return problem
-    spread = _positive(sigma, "sigma", problem.arms)
+    spread = to_positive(sigma, "sigma", problem.arms)
     most = np.sqrt(problem.means * (1.0 - problem.means))
     for i in np.flatnonzero(spread >= most):
         raise ValueError(
@@ -521,7 +474,7 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     array([ 0. , -0.5, -0.5])
     """
     K = _arms(K)
-    width = float(_vector(gap, "gap", 1)[0])
+    width = float(to_vector(gap, "gap", 1)[0])
     if width < 0:
         raise ValueError(f"gap must be at least 0, got {width:g}.")
     means = np.full(K, -width)

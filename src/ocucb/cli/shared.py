@@ -37,7 +37,7 @@ def option(metavar: str, help: str, names: str = "") -> Any:
 
 
 # Options of several commands.
-Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli or uniform.")]
+Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli, uniform or beta.")]
 Means = Annotated[Text, option("LIST", "Expected rewards of the arms: 0,-0.3")]
 Instance = Annotated[
     Text,
