@@ -233,7 +233,8 @@ def specify(
     """Return what is to be played and on which engine, or say what is wrong with it."""
     policy, problem = policy.retaken(), problem.retaken()
     rewards = problem.rewards
-    check_declarations(policy.on(rewards.unit, rewards.binary), horizon, problem.arms)
+    for arms in sorted({problem.typical.arms, problem.arms}):
+        check_declarations(policy.on(rewards.unit, rewards.binary), horizon, arms)
     check_sampler(problem.typical)
     chosen = choose_engine(policy, problem.typical, horizon, engine)
     if chosen.sums_rewards:
