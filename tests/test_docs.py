@@ -95,7 +95,7 @@ def service(tmp_path, monkeypatch) -> dict[str, object]:
 
     monkeypatch.setattr(client.httpx, "Client", connect)
     bandit = client.Client("http://testserver", "colours", token)
-    bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
+    bandit.create(["red", "green"])
     yield {"url": "http://testserver", "token": token, "bandit": bandit}
     storage.close()
 

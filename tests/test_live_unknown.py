@@ -174,6 +174,24 @@ def test_it_grows_as_if_extended_by_hand(text, soon):
     assert one == two
 
 
+@pytest.mark.parametrize("how", ["ask", "tell", "play", "decide", "play by decision"])
+def test_whatever_reaches_the_horizon_makes_it_grow(how, soon):
+    bandit = Bandit("abc", rng=1)
+    playing(bandit, np.random.default_rng(2), 59)
+    assert bandit.horizon == 60
+    {
+        "ask": bandit.ask,
+        "tell": lambda: bandit.tell("a", 0.5),
+        "play": lambda: bandit.play("a"),
+        "decide": bandit._decide,
+        "play by decision": lambda: bandit._decide(1),
+    }[how]()
+    assert bandit.horizon == 464
+    index = bandit.summary().index
+    bandit.extend(464)  # the same, told
+    assert bandit.summary().index.tolist() == index.tolist()
+
+
 @pytest.mark.parametrize("text", POLICIES)
 def test_it_goes_on_bit_for_bit_wherever_it_is_saved(text, soon):
     """Right before the horizon is reached, when it is, and after; as a file, pickled, copied."""

@@ -163,7 +163,7 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float |
 class FirstRewards:
     """The first rewards of a bandit that learns their scale: what is odd about them, if anything.
 
-    Arms with rewards of 0 and 1 often begin with equal ones, whose variance is 0.
+    Arms with rewards of 0 and 1 often begin with equal ones, which say little about their variance.
     """
 
     def __init__(self, rounds: int) -> None:
@@ -179,8 +179,8 @@ class FirstRewards:
             return False, None
         if self._values == {0.0, 1.0}:
             return True, (
-                "all rewards so far are 0 or 1, and an arm that begins with equal ones may never "
-                "be played again; pass bounds=(0, 1), with which the policy knows how they vary."
+                "all rewards so far are 0 or 1, and nothing tells the policy that there are no "
+                "others; pass bounds=(0, 1), with which it learns faster."
             )
         largest = max(map(abs, self._values))
         spread = max(self._values) - min(self._values)
