@@ -764,6 +764,13 @@ def serve() -> list[str]:
     return service.section()
 
 
+def tune() -> list[str]:
+    """Section: how close tuning comes to a fine grid, and how long it takes."""
+    import tuning
+
+    return tuning.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -776,6 +783,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "peers": peers,
     "choice": choice,
     "sampling": sampling,
+    "tune": tune,
     "cold": cold,
     "workers": workers,
     "serve": serve,
