@@ -817,6 +817,13 @@ def serve() -> list[str]:
     return service.section()
 
 
+def tune() -> list[str]:
+    """Section: how close tuning comes to a fine grid, and how long it takes."""
+    import tuning
+
+    return tuning.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -830,6 +837,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "choice": choice,
     "sampling": sampling,
     "priors": priors,
+    "tune": tune,
     "cold": cold,
     "workers": workers,
     "serve": serve,

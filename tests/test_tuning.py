@@ -59,7 +59,7 @@ def test_a_whole_number_whose_optimum_is_known():
     exact = [commit_regret(m, gap, horizon) for m in range(1, 81)]
     assert result.parameters["m"].is_integer()
     assert exact[int(result.parameters["m"]) - 1] < 1.04 * min(exact)
-    assert result.gain.low > 0.1
+    assert result.gain.low > 0.05
     m = int(result.parameters["m"])
     true = 1.0 - exact[m - 1] / commit_regret(10, gap, horizon)
     assert result.gain.low < true < result.gain.high
@@ -240,7 +240,7 @@ def test_a_fit_finds_a_quadratic_and_its_error():
 
 
 def laboratory(problems, level=None):
-    return Laboratory(problems, 100, 1, level, "auto", 1, None, Bar(False, 1))
+    return Laboratory(problems, 100, 1, level, "auto", 1, None, Bar(False))
 
 
 def test_the_mean_of_the_worst_runs():
@@ -550,3 +550,46 @@ def test_mistakes_on_the_command_line(more, sentence, here):
     assert (status, out) == (2, "")
     assert err.startswith(f"Error: {sentence}")
     assert err.count("\n") == 1
+
+
+# Priors, and a fine grid
+
+
+def test_a_prior_is_tuned_for():
+    """On a prior that is one problem, what is best there is best; error bars know of failures."""
+    alone = ocucb.prior([TWO])
+    result = ocucb.tune(careless, alone, ROUNDS, runs=20_000, rng=1)
+    assert careless_regret(result.best) < 1.02 * careless_regret(careless(c=2))
+    (one,) = result.contenders
+    assert abs(one.value.value - careless_regret(one.policy)) < 4 * one.value.stderr
+    assert one.value.stderr > 1.5 * ROUNDS / 4000  # one failure in 4,000 runs, half as much again
+    both = ocucb.tune("ucb", [ocucb.prior("normal", K=3), TWO], 100, runs=4000, rng=1)
+    assert both.problems == ["prior normal:K=3,mean=0,sd=1", TWO.name]
+
+
+def test_a_prior_on_the_command_line():
+    call = "tune -p ucb --prior normal:K=3 -n 100 -r 2000 --seed 1".split()
+    done = run(*call)
+    assert done.returncode == 0, done.stderr
+    prior = ocucb.prior("normal", K=3)
+    assert done.stdout.strip() == ocucb.tune("ucb", prior, 100, 2000, rng=1).table()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "problem",
+    [ocucb.gap(K=2, gap=0.3), ocucb.uniform_arms(K=5), ocucb.prior("normal", K=2)],
+    ids=lambda problem: problem.name,
+)
+def test_a_fine_grid_is_not_much_better(problem):
+    """At most 2% more regret than the best of 189 points, apart from three standard errors."""
+    horizon, points = 5000, []
+    for alpha in np.geomspace(0.375, 24.0, 27):
+        points += [Policy(ocucb.OCUCB, (float(alpha), psi)) for psi in (1, 1.4, 2, 2.8, 4, 8, 16)]
+    for runs, kept in ((1024, 24), (8192, 4), (65_536, 1)):
+        found = ocucb.simulate(points, problem, horizon, runs, rng=runs, checkpoints=[horizon])
+        points = [points[i] for i in np.argsort([one.mean_regret for one in found])[:kept]]
+    tuned = ocucb.tune("ocucb", problem, horizon, rng=1)
+    best, mine = ocucb.simulate([points[0], tuned.best], problem, horizon, 65_536, rng=2)
+    error = math.hypot(*(one.stderr[-1] / one.mean_regret for one in (best, mine)))
+    assert mine.mean_regret / best.mean_regret < 1.02 + 3.0 * error

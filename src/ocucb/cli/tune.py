@@ -33,6 +33,7 @@ def tune(
             "repeat for several.",
         ),
     ] = None,
+    prior: shared.Prior = None,
     horizon: shared.Horizon = None,
     ranges: Annotated[
         list[str] | None,
@@ -60,7 +61,7 @@ def tune(
         option(
             "N",
             "Runs on each problem, of each policy, fresh ones for the winner included. "
-            "Default: 200000.",
+            "Default: as many as take about two minutes of one core, at most 300000.",
             "--runs -r",
         ),
     ] = None,
@@ -102,18 +103,17 @@ def tune(
 
     `ocucb tune --problem gap:K=2,gap=1 --problem gap:K=20,gap=0.1 --objective worst -n 1e4`
 
+    `ocucb tune -p ocucb --prior headlines:K=4 -n 14000 -r 20000`
+
     `ocucb tune -p ucb --problem gap:K=2,gap=0.5 -n 1e4 --objective cvar --level 99%`
     """
     named: list[str | None] = [*problem] if problem else [None]
-    if means is not None and problem:
-        shared.problem_of(means, problem[0], rewards, sigma)  # says that one of them will do
-    arms = [shared.problem_of(means, name, rewards, sigma) for name in named]
+    arms = [shared.problem_or_prior(means, name, prior, rewards, sigma) for name in named]
     rounds = shared.rounds_of(horizon, arms[0], "1e4")
     check_outputs(csv, pictures=(plot,))
 
     from ..tuning import TuningInterrupted
     from ..tuning import tune as run
-    from ..tuning.entry import DEFAULT_RUNS
 
     interrupted = False
     try:
@@ -124,7 +124,7 @@ def tune(
                 policy or ["ocucb"],
                 arms,
                 rounds,
-                count(runs, "--runs") or DEFAULT_RUNS,
+                count(runs, "--runs"),
                 ranges=_ranges(ranges),
                 objective=objective,
                 level=share(level, "--level", 0.95),

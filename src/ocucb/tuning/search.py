@@ -49,15 +49,16 @@ class Search:
         points = max(points, 2 * least(dimension))
         self._measure(spread(points, dimension), _RACE, "race")
         first = sorted(self.trials, key=self._score)[: -(-len(self.trials) // _QUARTER)]
-        self._measure([self.space.place(trial.policy) for trial in first], _RACE, "race")
-        found = min(self.trials[-len(first) :], key=self._score)
-        centre = self.space.place(found.policy)
+        leaders = [self.space.place(trial.policy) for trial in first]
+        self._measure(leaders, _RACE, "race")
+        # by a fit around each, since the lowest of many numbers is low by luck
+        centre = found = min(leaders, key=lambda place: self._smoothed(place, _BOXES[0]))
         for width in _BOXES:
             low = np.clip(centre - width, 0.0, 1.0 - 2.0 * width)
             box = low + 2.0 * width * spread(8 * (1 + dimension), dimension)
             self._measure([centre, *box], _BOX, "refine")
             centre = self._lowest(low, width)
-        finalists = [self.space.policy(centre), found.policy]
+        finalists = [self.space.policy(centre), self.space.policy(found)]
         inside = all(0.0 <= u <= 1.0 for u in self.space.place(self.space.start))
         finalists += [self.space.start] if inside else []
         runs = max(1, int(_FINALIST * self.runs))
@@ -70,6 +71,12 @@ class Search:
         policies = list(dict.fromkeys(self.space.policy(place) for place in places))
         runs = max(1, int(share * self.runs) // len(policies))
         self.trials += self.laboratory.measure(policies, runs, stage)
+
+    def _smoothed(self, place: Floats, width: float) -> float:
+        """Return the logarithm of the objective at a point, from a fit around it."""
+        surfaces = surfaces_of(self.space, self.trials, place, width)
+        logs = np.array([[float(surface.at(place[None, :])[0]) for surface in surfaces]])
+        return float(combined_logs(logs, self.best)[0])
 
     def _lowest(self, low: Floats, width: float) -> Floats:
         """Return the lowest point of the fits in a box, among those that a policy can have."""
