@@ -10,40 +10,11 @@ Names are loaded on first use, so that ``import ocucb`` and ``ocucb --help`` are
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
-
-_HOME = {
-    "live": ["Bandit", "Summary"],
-    "policies": [
-        "Policy",
-        "PolicyFamily",
-        "choice_policy",
-        "index_policy",
-        "kl_policy",
-        "parse_policy",
-        "sampling_policy",
-    ],  # and every policy, which only that package knows
-    "problems": [
-        "Problem",
-        "bernoulli",
-        "conjecture",
-        "custom_rewards",
-        "gap",
-        "gaussian",
-        "moss_failure",
-        "parse_problem",
-        "uniform_arms",
-        "uniform_rewards",
-    ],
-    "results": ["Estimate", "PolicyResult", "SimulationResult"],
-    "simulation": ["SimulationInterrupted", "simulate"],
-    "store": ["Store", "StoreError"],
-}
-_PACKAGES = ["gittins", "testing", "theory"]
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 if TYPE_CHECKING:
     from . import gittins as gittins
@@ -76,6 +47,15 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
+
+
+# The imports above, made on first use, and every policy, which only that package knows.
+_PACKAGES = ["gittins", "testing", "theory"]
+with open(__file__, encoding="utf-8") as _source:
+    _MODULE_OF = {
+        name: module
+        for module, name in re.findall(r"^    from \.(\w+) import (\w+) as", _source.read(), re.M)
+    }
 
 
 def __getattr__(name: str) -> Any:

@@ -152,10 +152,6 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation, one for all arms or one per arm; policies are told the largest.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -174,10 +170,6 @@ def bernoulli(means: Numbers) -> Problem:
     ----------
     means : list of float
         Probabilities of a reward of 1.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -204,10 +196,6 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
         Expected rewards.
     halfwidth : float or list of float, optional
         Half the width of the interval, one for all arms or one per arm.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -236,10 +224,6 @@ def custom_rewards(
         The noise is sigma-subgaussian.
     scales : float or list of float, optional
         Passed to `sample` unchanged.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -323,10 +307,6 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation of the rewards.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -350,10 +330,6 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     K, sigma : optional
         As for `gap`; at least 2 arms.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -374,10 +350,6 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     K, sigma : optional
         As for `gap`.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -395,10 +367,6 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     ----------
     K, sigma : optional
         As for `gap`; at least 2 arms.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -429,10 +397,6 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
         A name and its parameters: ``"gap:K=10,gap=0.3"``.
     sigma : float or list of float, optional
         Standard deviation of the rewards.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------

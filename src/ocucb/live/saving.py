@@ -44,10 +44,6 @@ class Saved(Locked):
     def to_parts(self) -> dict[str, Any]:
         """Return rules and state as numbers and arrays: the arguments of `from_parts`.
 
-        Returns
-        -------
-        dict
-
         Examples
         --------
         >>> import ocucb
@@ -117,10 +113,6 @@ class Saved(Locked):
         **rules : dict
             As for `Bandit`: bounds, sigma, minimize, strict, rng.
 
-        Returns
-        -------
-        Bandit
-
         Examples
         --------
         >>> import ocucb
@@ -150,10 +142,6 @@ class Saved(Locked):
 
     def to_dict(self) -> dict[str, Any]:
         """Return rules and state as numbers, strings and lists: what `save` writes.
-
-        Returns
-        -------
-        dict
 
         Examples
         --------
@@ -196,10 +184,6 @@ class Saved(Locked):
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own: the file holds only its name.
 
-        Returns
-        -------
-        Bandit
-
         Examples
         --------
         >>> import ocucb, tempfile
@@ -222,10 +206,6 @@ class Saved(Locked):
             What `to_dict` returned.
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own.
-
-        Returns
-        -------
-        Bandit
 
         Examples
         --------
