@@ -169,10 +169,6 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation, one for all arms or one per arm; policies are told the largest.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -192,10 +188,6 @@ def bernoulli(means: Numbers) -> Problem:
     ----------
     means : list of float
         Probabilities of a reward of 1.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -222,10 +214,6 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
         Expected rewards.
     halfwidth : float or list of float, optional
         Half the width of the interval, one for all arms or one per arm.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -353,10 +341,6 @@ def custom_rewards(
         sigma-subgaussian, or symmetric around the mean with any tails, a correct sampler is refused
         with probability below 1e-6.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -463,10 +447,6 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation of the rewards.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -490,10 +470,6 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     K, sigma : optional
         As for `gap`; at least 2 arms.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -514,10 +490,6 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     K, sigma : optional
         As for `gap`.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -535,10 +507,6 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     ----------
     K, sigma : optional
         As for `gap`; at least 2 arms.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -569,10 +537,6 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
         A name and its parameters: ``"gap:K=10,gap=0.3"``.
     sigma : float or list of float, optional
         Standard deviation of the rewards.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------

@@ -174,9 +174,8 @@ def simulate(
     seed = to_seed(rng)
     for policy in players:
         if policy.family.binary and not problem.rewards.binary:
-            raise ValueError(
-                f"{policy.label} is for rewards of 0 and 1, but these are {problem.rewards.name}."
-            )
+            kind = problem.rewards.name
+            raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)

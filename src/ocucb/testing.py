@@ -106,8 +106,8 @@ def _check_plain(match: _Match, reference: _Match) -> Outcome:
     """Compare plain runs with those of the step engine, and return them."""
     who, n, best = match.who, _HORIZON, match.problem.best_arm
     found, steps = (
-        one.play(one.game(n // 9, n // 3, n), first, _RUNS)
-        for one, first in ((match, 0), (reference, _RUNS))
+        player.play(player.game(n // 9, n // 3, n), first, _RUNS)
+        for player, first in ((match, 0), (reference, _RUNS))
     )
     _require(np.isfinite(found.regret).all(), f"{who}: a run has no regret.")
     _require((found.pulls.sum(axis=1) == n).all(), f"{who}: pulls do not add up to the horizon.")
@@ -146,7 +146,9 @@ def _check_branches(match: _Match, reference: _Match) -> None:
         found, again = (match.play_on(whole, branch).regret[0, 0] for branch in (run, copy))
         _require(found == again, f"{match.who}: a copied run goes another way than its original.")
         ends[number] = found
-    runs, steps = (one.play(one.game(), 0, _RUNS).regret[:, 0] for one in (match, reference))
+    runs, steps = (
+        player.play(player.game(), 0, _RUNS).regret[:, 0] for player in (match, reference)
+    )
     stepwise = (runs == steps).all()
     same = not stepwise or np.allclose(ends, runs[:_BRANCHES], rtol=1e-9, atol=1e-9)
     _require(same, f"{match.who}: a run goes another way if it is interrupted.")
@@ -259,12 +261,14 @@ def check_policy(policy: Any) -> None:
         copy = pickle.loads(cloudpickle.dumps(player))
     except Exception as error:  # pickling may run any code
         raise AssertionError(f"{player.label} cannot be pickled: {error}.") from error
-    one, other, sent = (
+    alone, shared, sent = (
         simulate(each, problem, _HORIZON, 300, rng=1, workers=workers, progress=False)[0].sample
         for each, workers in ((player, 1), (player, 3), (copy, 1))
     )
-    _require((one == other).all(), f"{player.label}: its numbers depend on the number of workers.")
-    _require((one == sent).all(), f"{player.label}: a pickled copy gives other numbers.")
+    _require(
+        (alone == shared).all(), f"{player.label}: its numbers depend on the number of workers."
+    )
+    _require((alone == sent).all(), f"{player.label}: a pickled copy gives other numbers.")
 
 
 def _check_arm(problem: Problem, arm: int) -> None:
@@ -356,8 +360,8 @@ def check_store(open_store: Callable[[], Store]) -> None:
     """
     policy, problem = to_policies("moss")[0], gap(2, 0.3)
     played = Specification(policy, problem, 100, np.array([50, 100]), 1, "step")
-    # They claim to have taken long: so one sees whether they are played again.
-    blocks = [replace(one, seconds=1000.0) for one in run_blocks(played, [(0, 64), (64, 64)])]
+    # They claim to have taken long, which shows whether they are played again.
+    blocks = [replace(block, seconds=1000.0) for block in run_blocks(played, [(0, 64), (64, 64)])]
     with open_store() as store:
         _require(not store.holds_runs, "the store is not empty.")
         for block in (*blocks, blocks[0]):

@@ -345,8 +345,9 @@ class Kernel:
     def __init__(self, plan: Plan) -> None:
         slots = plan.slots | {"play_run": specialise(plan.play_run, plan.slots, part=True)}
         play_on_slot = {"play_on": specialise(play_on, slots, inline=True)}
-        self._play_on = specialise(play_on, slots, keep=True)
-        self._play_runs = specialise(play_runs, slots | play_on_slot, keep=True)
+        how = {"keep": True, "assembled": True}
+        self._play_on = specialise(play_on, slots, **how)
+        self._play_runs = specialise(play_runs, slots | play_on_slot, **how)
         self._plan = plan
 
     def __call__(

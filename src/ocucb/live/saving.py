@@ -45,10 +45,6 @@ class Saved(Locked):
     def to_parts(self) -> dict[str, Any]:
         """Return rules and state as numbers and arrays: the arguments of `from_parts`.
 
-        Returns
-        -------
-        dict
-
         Examples
         --------
         >>> import ocucb
@@ -121,10 +117,6 @@ class Saved(Locked):
         **rules : dict
             As for `Bandit`: bounds, sigma, minimize, strict, rng.
 
-        Returns
-        -------
-        Bandit
-
         Examples
         --------
         >>> import ocucb
@@ -153,10 +145,6 @@ class Saved(Locked):
 
     def to_dict(self) -> dict[str, Any]:
         """Return rules and state as numbers, strings and lists: what `save` writes.
-
-        Returns
-        -------
-        dict
 
         Examples
         --------
@@ -199,10 +187,6 @@ class Saved(Locked):
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own: the file holds only its name.
 
-        Returns
-        -------
-        Bandit
-
         Examples
         --------
         >>> import ocucb, tempfile
@@ -225,10 +209,6 @@ class Saved(Locked):
             What `to_dict` returned.
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own.
-
-        Returns
-        -------
-        Bandit
 
         Examples
         --------

@@ -159,10 +159,6 @@ class Summary:
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each arm.
 
-        Returns
-        -------
-        list of dict
-
         Examples
         --------
         >>> import ocucb
@@ -212,10 +208,6 @@ class Summary:
     def table(self) -> str:
         """Return a line for each arm (of many: the 30 with the most traffic) and the next play.
 
-        Returns
-        -------
-        str
-
         >>> import ocucb
         >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
         >>> print(bandit.summary().table().splitlines()[-1])
@@ -244,10 +236,6 @@ class Summary:
         ----------
         path : path, optional
             Where to write it; the extension (.png, .pdf, .svg) sets the format.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
 
         Examples
         --------

@@ -318,10 +318,6 @@ class Policy:
         arms : float
             Number of arms, or of effective arms.
 
-        Returns
-        -------
-        float
-
         Examples
         --------
         >>> from ocucb import OCUCB
