@@ -30,7 +30,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, e, exp, floor, inf, isclose, log, sqrt
+from math import ceil, e, exp, floor, inf, isclose, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -424,10 +424,10 @@ def ocucb_normal_index(
     mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, alpha: float,
     psi: float,
 ) -> float:  # fmt: skip
-    """An arm of which little is known has its turn, the sooner the fewer pulls it has had."""
+    """An arm of which little is known has its turn: first fewer pulls, then larger means."""
     alike, most = sqrt(V) <= abs(mean) / 1e12, (n / K) ** 2
     if T <= 2 or (alike and most > T**3):
-        return 1e300 / T
+        return 1e300 / T * (1 + log1p(abs(mean)) / 1e6 * (1 if mean > 0 else -1))
     return mean + sqrt(V * T / (T - 1) * ((psi * n / t) ** (alpha / (T - 2)) - 1))
 
 

@@ -227,7 +227,7 @@ def test_checkpoints_do_not_change_a_run(policy):
     assert result.engine == "skip"
     assert (np.diff(result.regret) >= 0).all()
     assert result.regret[-1] == pytest.approx(result.pulls @ problem.gaps)
-    if make(policy).family.rule.kind != "sampling":  # there a checkpoint is a border that uses random numbers
+    if make(policy).family.rule.kind != "sampling":  # there a checkpoint takes random numbers
         bare = ocucb.simulate(policy, problem, 5000, 50, rng=1, engine="skip", checkpoints=[])[0]
         assert (bare.sample == result.sample).all()
 
