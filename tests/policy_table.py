@@ -29,76 +29,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from math import ceil, e, exp, floor, inf, isclose, log, log1p, sqrt
 from typing import Any
 
-import numpy as np
 from scipy import special
 
 import ocucb
-from ocucb import gittins, problems
+from ocucb import gittins
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
-
-PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
-    "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
-    "bernoulli": problems.bernoulli,
-    "uniform": lambda means: problems.uniform_rewards(means, halfwidth=0.25),
-}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What tests know about a family of policies."""
-
-    twin: Any
-    settings: tuple[str, ...]  # as on the command line; the first is enough where one is
-    rewards: tuple[str, ...]  # kinds that it is tested on, by their name in PROBLEMS
-    skips: bool  # the skip engine can play it
-    like: str | None  # has the declarations of another, so that fewer comparisons are enough
-    logarithmic: bool  # its regret grows like log n
-    reference: bool  # data/regret.csv has rows of it
-    unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
-    by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
-    horizons: tuple[int, ...]  # the few that it is tested at; none: any
-    largest_horizon: float
-
-
-TABLE: dict[str, Entry] = {}
-
-
-def entry(
-    *settings: str,
-    rewards: tuple[str, ...] = tuple(PROBLEMS),
-    skips: bool = False,
-    like: str | None = None,
-    logarithmic: bool = True,
-    reference: bool = False,
-    unit: Any = None,
-    by_hand: dict[str, float] | None = None,
-    horizons: tuple[int, ...] = (),
-    largest_horizon: float = 2.0**53,
-) -> Callable[[Any], Any]:
-    """Enter a twin into the table under the name of its family."""
-
-    def register(twin: Any) -> Any:
-        name = settings[0].partition(":")[0]
-        skipping = (skips, like, logarithmic)
-        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
-        TABLE[name] = Entry(twin, settings, rewards, *facts)
-        return twin
-
-    return register
-
-
-def argmax(values: list[float], stream: Any) -> int:
-    """Return the place of the largest, drawn where several are."""
-    best = max(values)
-    tied = [i for i, value in enumerate(values) if value == best]
-    return tied[0] if len(tied) == 1 else tied[below(stream, len(tied))]
-
+from policy_entries import PROBLEMS as PROBLEMS
+from policy_entries import TABLE, Entry, argmax, entry
 
 # Index policies
 

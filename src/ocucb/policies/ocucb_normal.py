@@ -57,4 +57,4 @@ def OCUCBNormal(
         # Fewer pulls first, then larger means: many arms must not tie that are not alike.
         return _AHEAD / pulls * (1.0 + 1e-6 * copysign(log1p(abs(mean)), mean))
     level = alpha / (pulls - 2.0) * log(psi * horizon / t)
-    return mean + sqrt(variance * pulls / (pulls - 1.0) * expm1(min(level, _LARGEST)))
+    return mean + sqrt(variance * pulls / (pulls - 1.0)) * sqrt(expm1(min(level, _LARGEST)))
