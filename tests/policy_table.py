@@ -31,74 +31,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from math import ceil, e, exp, floor, log, sqrt
+from math import ceil, e, exp, floor, log, log1p, sqrt
 from typing import Any
 
-import numpy as np
 from scipy import special
 
 import ocucb
-from ocucb import gittins, problems
+from ocucb import gittins
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
+from policy_entries import PROBLEMS as PROBLEMS
+from policy_entries import TABLE, Entry, entry
 from twins_kl import UnitIMED, VariedIMED, argmax, kl_index
-
-PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
-    "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
-    "bernoulli": problems.bernoulli,
-    "uniform": lambda means: problems.uniform_rewards(means, halfwidth=0.25),
-    "beta": lambda means: problems.beta_rewards(means, concentration=1.5 + np.arange(len(means))),
-}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What tests know about a family of policies."""
-
-    twin: Any
-    settings: tuple[str, ...]  # as on the command line; the first is enough where one is
-    rewards: tuple[str, ...]  # kinds that it is tested on, by their name in PROBLEMS
-    skips: bool  # the skip engine can play it
-    like: str | None  # has the declarations of another, so that fewer comparisons are enough
-    logarithmic: bool  # its regret grows like log n
-    reference: bool  # data/regret.csv has rows of it
-    unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
-    varied: Any  # the twin on those that may be other than 0 and 1, where it is yet another
-    by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
-    horizons: tuple[int, ...]  # the few that it is tested at; none: any
-    largest_horizon: float
-
-
-TABLE: dict[str, Entry] = {}
-
-
-def entry(
-    *settings: str,
-    rewards: tuple[str, ...] = tuple(PROBLEMS),
-    skips: bool = False,
-    like: str | None = None,
-    logarithmic: bool = True,
-    reference: bool = False,
-    unit: Any = None,
-    varied: Any = None,
-    by_hand: dict[str, float] | None = None,
-    horizons: tuple[int, ...] = (),
-    largest_horizon: float = 2.0**53,
-) -> Callable[[Any], Any]:
-    """Enter a twin into the table under the name of its family."""
-
-    def register(twin: Any) -> Any:
-        name = settings[0].partition(":")[0]
-        skipping = (skips, like, logarithmic)
-        other = varied or getattr(unit, "varied", None)
-        facts = (*skipping, reference, unit, other, by_hand or {}, horizons, largest_horizon)
-        TABLE[name] = Entry(twin, settings, rewards, *facts)
-        return twin
-
-    return register
-
 
 # Index policies
 
@@ -401,10 +346,10 @@ def ocucb_normal_index(
     mean: float, V: float, T: float, t: float, n: float, K: int, sigma: float, alpha: float,
     psi: float,
 ) -> float:  # fmt: skip
-    """An arm of which little is known has its turn, the sooner the fewer pulls it has had."""
+    """An arm of which little is known has its turn: first fewer pulls, then larger means."""
     alike, most = sqrt(V) <= abs(mean) / 1e12, (n / K) ** 2
     if T <= 2 or (alike and most > T**3):
-        return 1e300 / T
+        return 1e300 / T * (1 + log1p(abs(mean)) / 1e6 * (1 if mean > 0 else -1))
     return mean + sqrt(V * T / (T - 1) * ((psi * n / t) ** (alpha / (T - 2)) - 1))
 
 

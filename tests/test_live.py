@@ -382,18 +382,36 @@ def coarse(pulls, t, horizon, arms):
     return math.floor(8.0 * math.sqrt(3.0 / pulls * math.log(2.0 * horizon / t))) / 8.0
 
 
-def test_the_tree_finds_what_a_scan_finds():
+def varied(mean, variance, pulls, t, horizon, arms, sigma):
+    """The same for an index of the variance: arms of one mean and another variance tie and part."""
+    bonus = math.sqrt((variance + 0.05) * 9.0 / pulls * math.log(2.0 * horizon / t))
+    return mean + math.floor(4.0 * bonus) / 4.0
+
+
+def optimal_budget(pulls, t, horizon, arms):
+    return 1.5 * math.log(2.0 * horizon / t)
+
+
+@pytest.mark.parametrize(
+    ("state", "formula", "scale"),
+    [
+        (ocucb.index_policy, coarse, {"sigma": 0.5}),
+        (ocucb.index_policy, varied, {"sigma": 0.5}),
+        (ocucb.kl_policy, optimal_budget, {"bounds": (0, 1)}),
+    ],
+)
+def test_the_tree_finds_what_a_scan_finds(state, formula, scale):
     """The lazy kernel against the same formula, of which nothing is declared."""
-    lazy = ocucb.index_policy(unplayed_index="nonincreasing")(coarse)
-    plain = ocucb.index_policy(coarse)
+    lazy, plain = state(unplayed_index="nonincreasing")(formula), state(formula)
     rng = np.random.default_rng(7)
-    for arms, rounds, clicks in ((1500, 7000, True), (100, 3000, True), (1500, 3000, False)):
-        ours = Bandit(range(arms), lazy(), rounds, sigma=0.5, rng=1)
-        other = Bandit(range(arms), plain(), rounds, sigma=0.5, rng=1)
+    kinds = {"clicks": [0, 0, 1], "stars": [0, 0.25, 0.5, 0.75, 1], "any": rng.random(10_000)}
+    for arms, rounds, kind in ((1500, 7000, "clicks"), (100, 3000, "stars"), (1500, 3000, "any")):
+        ours = Bandit(range(arms), lazy(), rounds, **scale, rng=1)
+        other = Bandit(range(arms), plain(), rounds, **scale, rng=1)
         for t in range(rounds):
             arm = ours.ask()
             assert arm == other.ask(), t
-            reward = float(rng.random() < 0.3) if clicks else rng.random()
+            reward = float(rng.choice(kinds[kind]))
             ours.tell(arm, reward)
             other.tell(arm, reward)
 
@@ -467,6 +485,22 @@ def test_clicks_that_come_late_are_no_slower():
     half = bandit.ask(K // 2)
     bandit.tell(half, [1.0] * (K // 2))
     bandit.ask(K // 2)
+    assert 1 <= max(looks_of(lambda: bandit.tell(bandit.ask(), 1.0), 100)) <= 10
+
+
+@ocucb.kl_policy(unplayed_index="nonincreasing", check=False)
+def counted_kl(pulls, t, horizon, arms):
+    """KL-OCUCB, counting the same."""
+    count_look()
+    return 1.5 * math.log(2.0 * horizon / t)
+
+
+def test_arms_that_always_paid_are_looked_at_together():
+    """However many pulls each of them has: their index is 1."""
+    K = 2000
+    bandit = ocucb.Bandit(range(K), counted_kl, 10**7, bounds=(0, 1), rng=1)
+    bandit.tell(range(K), [1.0] * K)
+    bandit.tell(range(0, K, 3), [1.0] * len(range(0, K, 3)))
     assert 1 <= max(looks_of(lambda: bandit.tell(bandit.ask(), 1.0), 100)) <= 10
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import ocucb
 from helpers import ROOT, play_steps
@@ -69,6 +70,8 @@ def test_formulae_that_agree_on_gaussian_rewards():
         assert make("kl-ucb").bonus(T, t, n, K) == pytest.approx(make("ucb").bonus(T, t, n, K))
         switch = make("kl-ucb-switch").bonus(T, t, n, K)
         assert switch == pytest.approx(make("moss").bonus(T, t, n, K))
+        optimally = make("kl-ocucb").bonus(T, t, n, K)
+        assert optimally == pytest.approx(make("ocucb").bonus(T, t, n, K))
 
 
 @pytest.mark.parametrize("text", SETTINGS)
@@ -106,10 +109,15 @@ def with_variance(mean, variance, pulls, t, horizon, arms, sigma, constant=2.0):
     return mean + sqrt(constant * variance * log(t) / pulls) + 0.3 * sigma * log(t) / pulls
 
 
+def with_falling_variance(mean, variance, pulls, t, horizon, arms, sigma):
+    return mean + sqrt(3.0 * (variance + 0.1) / pulls * log(2.0 * horizon / t))
+
+
 @pytest.mark.parametrize("rewards", PROBLEMS)
 @pytest.mark.parametrize(
     ("formula", "facts"),
     [
+        (with_falling_variance, {"unplayed_index": "nonincreasing"}),
         (whole_ucb, {}),
         (whole_moss, {"unplayed_index": "constant"}),
         (with_variance, {"unplayed_index": "nondecreasing"}),
@@ -129,6 +137,106 @@ def test_an_index_may_see_mean_and_variance(formula, facts, rewards):
     bonus = {"whole_ucb": ocucb.UCB, "whole_moss": ocucb.MOSS}.get(formula.__name__)
     if bonus is not None:
         assert (pulls == play_steps(bonus(), problem, 500, key, first=0, runs=4)[1]).all()
+
+
+def test_ocucb_normal_in_odd_places():
+    """Few pulls, equal rewards, powers that overflow, rewards of any size."""
+    index = ocucb.OCUCBNormal.source
+    first = [index(0.3, 1.0, T, 10.0, 1e4, 5.0, 1.0) for T in (1.0, 2.0, 3.0)]
+    assert first[0] > first[1] > 1e299 > first[2] == pytest.approx(0.3 + sqrt(1.5 * (2000**3 - 1)))
+    # equal rewards: (n / K)^(2/3) = 100 pulls, and rounding is no variance
+    for rounding in (0.0, 1e-34, -1e-34):
+        assert index(0.1, rounding, 99.0, 600.0, 5000.0, 5.0, 1.0) > 1e297
+        assert index(0.1, rounding, 100.0, 600.0, 5000.0, 5.0, 1.0) == pytest.approx(0.1)
+    assert index(0.1, 1e-9, 99.0, 600.0, 5000.0, 5.0, 1.0) < 1
+    huge = index(1e100, 1e200, 3.0, 10.0, 1e15, 5.0, 1.0, 400.0)
+    assert 1e200 < huge < index(0.0, 1.0, 2.0, 10.0, 1e15, 5.0, 1.0)
+    # of arms with as many pulls, the better comes first, whatever the size of the rewards
+    for size in (1e-6, 1.0, 1e6, 1e90):
+        low, middle, high = (index(size * x, 1.0, 2.0, 9.0, 99.0, 3.0, 1.0) for x in (-1, 1, 1.01))
+        assert low < middle < high
+
+
+@pytest.mark.parametrize("name", ["ocucb-normal", "normal-thompson"])
+def test_constant_rewards_are_told_apart(name):
+    """Some rounds are spent on waiting for a variance, no more than 3 (n / K)^(2/3)."""
+    constant = problems.custom_rewards(lambda mean, scale, stream: mean, [0.1, 0.7, 0.3], 1.0)
+    result = ocucb.simulate(name, constant, 3000, runs=5, rng=1)[0]
+    assert (result.pulls[[0, 2]] <= 101).all()
+    assert result.pulls[1] >= 2798
+
+
+@pytest.mark.parametrize("name", [name for name, one in FAMILIES.items() if not one.binary])
+def test_policies_that_need_no_sigma(name):
+    """Told another sigma, they play the same arms; the others do not."""
+
+    def arms(sigma: float) -> list[int]:
+        bandit = ocucb.Bandit(range(4), name, 400, sigma=sigma, rng=1)
+        rng, played = np.random.default_rng(1), []
+        for _ in range(300):
+            played.append(bandit.ask())
+            bandit.tell(played[-1], rng.normal(0.3 * played[-1]))
+        return played
+
+    assert (arms(0.3) == arms(3.0)) == (not FAMILIES[name].needs_sigma)
+
+
+@pytest.mark.parametrize("alpha", [-0.5, 0.5])
+def test_samples_of_normal_thompson_have_the_posterior(alpha):
+    """How often each of two arms is chosen: Student's t, integrated. Fails once in 15,000 times."""
+    pulls, sums, squares = np.array([5.0, 9.0]), np.array([1.0, 3.0]), np.array([3.0, 2.0])
+    freedom = pulls - 1 + 2 * alpha
+    laws = stats.t(freedom, sums / pulls, np.sqrt(squares / (pulls * freedom)))
+    grid = np.linspace(-60, 60, 200_001)
+    first = np.trapezoid(laws.pdf(grid[:, None])[:, 0] * laws.cdf(grid[:, None])[:, 1], grid)
+    stream, memory = np.random.SeedSequence(1).generate_state(4, np.uint64), np.zeros(2)
+    choose = ocucb.NormalThompson.function
+    draws = 40_000
+    hits = sum(
+        choose(20.0, 100.0, pulls, sums, squares, 1.0, memory, stream, alpha) == 0
+        for _ in range(draws)
+    )
+    assert abs(hits / draws - first) < 4 * sqrt(first * (1 - first) / draws)
+
+
+def test_samples_of_oc_thompson_on_the_unit_interval():
+    """The same for Beta posteriors, early and late. Fails once in 8,000 times."""
+    pulls, sums = np.array([4.0, 9.0]), np.array([1.0, 4.0])
+    choose = ocucb.OCThompson.form(True).function
+    stream, memory = np.random.SeedSequence(1).generate_state(4, np.uint64), np.zeros(2)
+    draws, grid = 40_000, np.linspace(0, 1, 20_001)
+    for t in (14.0, 1000.0):
+        w = 0.3 * log(2 * 1000 / t)
+        laws = stats.beta(1 + sums / w, 1 + (pulls - sums) / w)
+        first = np.trapezoid(laws.pdf(grid[:, None])[:, 0] * laws.cdf(grid[:, None])[:, 1], grid)
+        hits = sum(
+            choose(t, 1000.0, pulls, sums, 0.5, memory, stream, 0.3, 2.0) == 0 for _ in range(draws)
+        )
+        assert abs(hits / draws - first) < 4 * sqrt(first * (1 - first) / draws)
+
+
+def test_a_choice_may_see_squares():
+    """The squared deviations of each arm; skip-ahead, which does not keep them, says so."""
+
+    @ocucb.choice_policy(challenger_index=lambda mean, pulls, leader_pulls, sigma: mean)
+    def calmest(t, horizon, pulls, sums, squares, sigma, memory, stream):
+        return np.argmin(squares / pulls)
+
+    class Calmest:
+        def __init__(self, K: int, n: int) -> None:
+            pass
+
+        def choose(self, t, T, S, V, sigma, stream) -> int:
+            return V.index(min(V)) if min(T) > 0 else 0
+
+    problem = PROBLEMS["gaussian"]([0.6, 0.5, 0.4])
+    key = np.array([3, 4], dtype=np.uint64)
+    _, pulls = play_steps(calmest(), problem, 60, key, first=0, runs=3)
+    for run in range(3):
+        played, _ = naive.play(calmest(), problem, 60, key, run, Calmest)
+        assert (pulls[run] == np.bincount(played, minlength=3)).all()
+    with pytest.warns(UserWarning, match="leaps do not keep the squares that it takes"):
+        ocucb.simulate(calmest, problem, 60, runs=2, rng=1, engine="skip")
 
 
 def test_a_variance_does_not_cancel():

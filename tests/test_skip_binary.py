@@ -52,7 +52,7 @@ TEXTS = [
 ]
 KL = [
     "kl-ucb", "kl-ucb-plus", "kl-ucb-h-plus", "kl-ucb-plus-plus", "kl-ucb-switch", "kl-moss",
-    "kl-adaucb",
+    "kl-adaucb", "kl-ocucb",
 ]  # fmt: skip
 FIRST = [text for text in TEXTS if ":" not in text and text in THOROUGH]
 
@@ -278,7 +278,7 @@ def test_enumeration_of_other_forms(text, means, n, order):
 
 
 @pytest.mark.parametrize("case", FEW_SMALL)
-@pytest.mark.parametrize("text", ["adaucb", "ocucb-n", "ucb-v", "ucb-tuned"])
+@pytest.mark.parametrize("text", ["adaucb", "ocucb-n", "ucb-v", "ucb-tuned", "ocucb-normal"])
 def test_enumeration_of_what_is_stepped(text, case):
     """Policies that no engine skips on rewards of 0 and 1."""
     means, n, order = case

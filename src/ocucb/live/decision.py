@@ -33,7 +33,14 @@ from .._waiting import interruptible
 from ..engine.formulas import choice_of, deviation_of, index_of
 from ..engine.run import squares_added, variance_of
 from ..policies import Policy, PolicyFamily
-from ..policies._rules import ArmRule, ChoiceRule, IndexRule, Rule, SamplingRule
+from ..policies._rules import (
+    ArmRule,
+    BernoulliKLRule,
+    ChoiceRule,
+    IndexRule,
+    Rule,
+    SamplingRule,
+)
 from ..random import below, normal
 from .tree import ARM, Records, build_tree, highest, lower, new_tree, replace, tree_kernels
 
@@ -417,7 +424,7 @@ def _kernels_of(family: PolicyFamily) -> Kernels:
         "unplayed_constant": isinstance(rule, ArmRule) and rule.unplayed_constant,
         "counted_arms": effective_active if rule.takes_effective_arms else all_active,
         "counts_successes": family.binary,
-        **tree_kernels(rule.takes_variance),
+        **tree_kernels(rule.takes_variance, isinstance(rule, BernoulliKLRule)),
     }
     if isinstance(rule, IndexRule):
         slots["index"] = index_of(family)

@@ -11,7 +11,9 @@ decrease from round to round. So a node knows how many arms share its highest ce
 they are alike, with the same pulls, mean and, where the index depends on it, variance: then one
 evaluation serves all of them, and they are lowered together by writing the new ceiling into the
 node. Its children learn of it on the next way down (`push`), as in the trees known as "segment tree
-beats". A tie is broken by drawing a number and walking down to the arm that has it.
+beats". Arms that have paid every time are alike too, to a KL policy: their index is their mean, 1,
+however few pulls they have. A tie is broken by drawing a number and walking down to the arm that
+has it.
 
 The tournament tree of `ocucb.engine.skip` stays apart: Gaussian indices do not tie, so its nodes
 are single numbers, and an update is a few instructions in the inner loop of a simulation.
@@ -41,14 +43,16 @@ ARM = np.dtype(
 )
 
 # A node of the tree: the highest ceiling, the highest below that, how many arms have the highest,
-# the first of them, and whether they all have the same pulls and mean (and variance).
+# the first of them, and whether they are alike: have the same index in every round.
 NODE = np.dtype(
     [("top", "f8"), ("second", "f8"), ("count", "i8"), ("first", "i8"), ("alike", "?")], align=True
 )
 
 BLOCK = 32  # arms in a leaf
 
-takes_variance: bool  # the index depends on the variance: a slot, which `tree_kernels` fills
+# Slots, which `tree_kernels` fills.
+takes_variance: bool  # the index depends on the variance
+above_mean: bool  # the index is never below the mean
 
 
 def new_tree(arms: int) -> Records:
@@ -57,18 +61,23 @@ def new_tree(arms: int) -> Records:
     return np.zeros(2 << (blocks - 1).bit_length() if arms else 0, NODE)
 
 
-def same_state(arms: Records, i: int, j: int) -> bool:
-    """Tell whether two arms have the same index in every round: the same pulls and moments."""
+def same_index(arms: Records, i: int, j: int, ceiling: float) -> bool:
+    """Tell whether two arms with the same ceiling have the same index in every round.
+
+    They do if they have the same pulls and moments, or if neither index can fall: it would be below
+    the mean.
+    """
     a, b = arms[i], arms[j]
-    if a.observed + a.open != b.observed + b.open:
-        return False
+    same = a.observed + a.open == b.observed + b.open
     if a.observed == 0.0 or b.observed == 0.0:
-        return bool(a.observed == b.observed)
+        return bool(same and a.observed == b.observed)
+    mean, other = a.sum / a.observed, b.sum / b.observed
+    if above_mean and mean >= ceiling and other >= ceiling:
+        return True
     if takes_variance:
         one = variance_of(a.sum, a.observed, a.squares)
-        if one != variance_of(b.sum, b.observed, b.squares):
-            return False
-    return bool(a.sum / a.observed == b.sum / b.observed)
+        same = same and one == variance_of(b.sum, b.observed, b.squares)
+    return bool(same and mean == other)
 
 
 @inlined
@@ -93,7 +102,7 @@ def join_block(arms: Records, ceilings: Floats, tree: Records, block: int | np.i
             top, second, count, first, alike = ceiling, top, 1, i, True
         elif ceiling == top and ceiling > -inf:
             count += 1
-            if not same_state(arms, first, i):
+            if not same_index(arms, first, i, top):
                 alike = False
         elif ceiling > second:
             second = ceiling
@@ -111,7 +120,7 @@ def join(arms: Records, tree: Records, i: int | np.int64) -> None:
     elif count > 0:
         second = max(second, b.second)
         count += b.count
-        if not (b.alike and same_state(arms, first, b.first)):
+        if not (b.alike and same_index(arms, first, b.first, top)):
             alike = False
     write_node(tree, i, top, second, count, first, alike)
 
@@ -214,10 +223,10 @@ def highest(ceilings: Floats, tree: Records, number: int) -> int:
 
 
 @cache
-def tree_kernels(takes_variance: bool) -> dict[str, Callable[..., Any]]:
-    """Return what kernels call, compiled once for all policies that look at the same moments."""
-    slots: dict[str, Any] = {"takes_variance": takes_variance}
-    slots["same_state"] = specialise(same_state, slots, part=True, forced=True)
+def tree_kernels(takes_variance: bool, above_mean: bool) -> dict[str, Callable[..., Any]]:
+    """Return what kernels call, compiled once for all policies of which these facts are true."""
+    slots: dict[str, Any] = {"takes_variance": takes_variance, "above_mean": above_mean}
+    slots["same_index"] = specialise(same_index, slots, part=True, forced=True)
     for helper in (join_block, join):
         slots[helper.__name__] = specialise(helper, slots, part=True)
     parts: tuple[Callable[..., Any], ...] = (build_tree, replace, lower, highest)

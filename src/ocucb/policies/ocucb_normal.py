@@ -6,12 +6,12 @@ equal: clicks that are rare, revenue that is mostly zero. Such an arm is played 
 the order that exploring first and then committing needs. Normal rewards never meet it.
 """
 
-from math import expm1, log, sqrt
+from math import copysign, expm1, log, log1p, sqrt
 
 from ._decorators import above, at_least, index_policy
 
 _FIRST = 3.0  # pulls of an arm before the formula means anything
-_AHEAD = 1e300  # an index above all others; finite, so that fewer pulls come first
+_AHEAD = 1e300  # an index above all others
 _EQUAL = 1e-12  # rewards whose deviation is at most this share of their mean have been equal
 _LARGEST = 690.0  # its exponential is far from overflow, whatever the variance
 
@@ -34,7 +34,8 @@ def OCUCBNormal(
     """OCUCB for normal rewards with unknown variances, which may differ between arms.
 
     It ignores sigma: nobody has to know it. An arm is first played three times, and on, up to
-    (n / K)^(2/3) times, while all of its rewards are equal; arms with fewer pulls come first.
+    (n / K)^(2/3) times, while all of its rewards are equal; arms with fewer pulls come first, then
+    those with larger means.
     Nothing is proved.
 
     Parameters
@@ -53,6 +54,7 @@ def OCUCBNormal(
     variance = max(variance, 0.0)  # rounding
     equal, share = sqrt(variance) <= _EQUAL * abs(mean), horizon / arms
     if pulls < _FIRST or (equal and pulls * pulls * pulls < share * share):
-        return _AHEAD / pulls
+        # Fewer pulls first, then larger means: many arms must not tie that are not alike.
+        return _AHEAD / pulls * (1.0 + 1e-6 * copysign(log1p(abs(mean)), mean))
     level = alpha / (pulls - 2.0) * log(psi * horizon / t)
-    return mean + sqrt(variance * pulls / (pulls - 1.0) * expm1(min(level, _LARGEST)))
+    return mean + sqrt(variance * pulls / (pulls - 1.0)) * sqrt(expm1(min(level, _LARGEST)))

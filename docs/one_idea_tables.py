@@ -1,0 +1,218 @@
+"""Measure the tables of docs/one-idea.md, in a few minutes each; nothing is random but the seed.
+
+python docs/one_idea_tables.py [alpha] [clicks] [variance] [thompson]
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ocucb
+from ocucb.league.problems import CONTESTS, disaster_level
+from ocucb.random import normal, uniform
+
+RUNS = 1000  # of each policy on each problem; fewer where a run takes long
+HEADLINES = 40  # problems like tests of headlines
+ROUNDS = 14_466  # in each of these
+STEPS = 1.5e8  # pulls that a policy without skip-ahead gets on each problem
+
+Instance = tuple[str, ocucb.Problem, int]
+
+LEAGUE: list[Instance] = [
+    (name, *CONTESTS[name].instances[0])
+    for name in ("half-2", "half-10", "rare-2", "rare-10", "rare-short", "half-short", "ladder")
+]
+HARD: list[Instance] = [
+    ("50%, 49%, n = 10⁶", ocucb.bernoulli([0.5, 0.49]), 1_000_000),
+    ("10%, 9.9%, n = 10⁴", ocucb.bernoulli([0.1, 0.099]), 10_000),
+    ("0.2%, 0.1%, n = 10⁵", ocucb.bernoulli([0.002, 0.001]), 100_000),
+    ("95%, 90%, n = 10⁴", ocucb.bernoulli([0.95, 0.9]), 10_000),
+    ("99%, 98%, n = 10⁴", ocucb.bernoulli([0.99, 0.98]), 10_000),
+    ("50 arms, 5%, 3%, n = 2·10⁴", ocucb.bernoulli([0.05] + [0.03] * 49), 20_000),
+    ("100 arms, 50%, 40%, n = 2·10⁴", ocucb.bernoulli([0.5] + [0.4] * 99), 20_000),
+    ("3 arms, 30%, 20%, n = 300", ocucb.bernoulli([0.3, 0.2, 0.2]), 300),
+]
+
+
+def headlines() -> list[Instance]:
+    """Return problems with the rates of real tests of headlines: four arms, 19% apart."""
+    rng, found = np.random.default_rng(5), []
+    for number in range(HEADLINES):
+        usual = 0.013 * math.exp(0.7 * rng.standard_normal())
+        rates = np.clip(usual * (1 + 0.19 * rng.standard_normal(4)), 1e-4, 0.5)
+        found.append((f"headlines {number}", ocucb.bernoulli(rates.tolist()), ROUNDS))
+    return found
+
+
+def played(policy: Any, problem: ocucb.Problem, n: int, runs: int) -> ocucb.PolicyResult:
+    """Return what a policy does; in fewer runs where each pull takes time."""
+    if not isinstance(policy, str):
+        runs = min(runs, max(50, int(STEPS / n)))
+    elif any(slow in policy for slow in ("thompson", "mots", "gittins", "normal")):
+        slow = n * problem.arms if problem.rewards.binary or policy == "mots" else n
+        runs = min(runs, max(50, int(STEPS / 10 / slow)))
+    return ocucb.simulate(policy, problem, n, runs, rng=1, progress=False)[0]
+
+
+def geometric(ratios: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    return math.exp(np.mean([math.log(ratio) for ratio in ratios]))
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as Markdown, a row at a time."""
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+    print(flush=True)
+
+
+def compare(players: Sequence[Any], labels: Sequence[str], problems: list[Instance]) -> None:
+    """Print mean regrets with standard errors, then ratios to the best of the players."""
+    regrets: list[list[float]] = []
+
+    def rows() -> Iterable[list[str]]:
+        for title, problem, n in problems:
+            results = [played(one, problem, n, RUNS) for one in players]
+            regrets.append([one.mean_regret for one in results])
+            yield [title] + [f"{one.mean_regret:.3g} ± {one.stderr[-1]:.1g}" for one in results]
+        ratios = np.array(regrets) / np.min(regrets, axis=1, keepdims=True)
+        yield ["geometric mean of the ratio to the best"] + [
+            f"{geometric(column):.2f}" for column in ratios.T
+        ]
+        yield ["worst ratio"] + [f"{column.max():.2f}" for column in ratios.T]
+
+    print_table(["", *labels], rows())
+
+
+def alpha() -> None:
+    """The price of KL-OCUCB's alpha: mean, deviation and disasters."""
+    values = (1.5, 2.0, 2.5, 3.0, 4.0)
+    players = [f"kl-ocucb:alpha={value:g}" for value in values]
+    players += ["kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb"]
+    sets = (("the league's clicks", LEAGUE, RUNS), ("headlines", headlines(), max(2, RUNS // 5)))
+    columns: list[list[str]] = [[player] for player in players]
+    for _, problems, runs in sets:
+        cells = [[played(one, p, n, runs) for _, p, n in problems] for one in players]
+        best = [min(column, key=lambda one: one.mean_regret) for column in zip(*cells, strict=True)]
+        levels = [disaster_level(p, n) for _, p, n in problems]
+        for line, row in zip(columns, cells, strict=True):
+            pairs = list(zip(row, best, strict=True))
+            chances = [
+                one.tail(level)[0] if math.isfinite(level) else 0.0
+                for one, level in zip(row, levels, strict=True)
+            ]
+            line += [
+                f"{geometric(one.mean_regret / top.mean_regret for one, top in pairs):.2f}",
+                f"{geometric(one.deviation[0] / top.mean_regret for one, top in pairs):.2f}",
+                f"{1e3 * np.mean(chances):.1f}",
+            ]
+    head = [f"{name}: {what}" for name, *_ in sets for what in ("mean", "deviation", "disasters")]
+    print_table(["", *head], columns)
+
+
+def clicks() -> None:
+    """Every ruler on clicks, the league's and harder ones."""
+    players = ("kl-ocucb", "kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb", "beta-thompson",
+               "oc-thompson")  # fmt: skip
+    compare(players, players, LEAGUE + HARD)
+
+
+@ocucb.index_policy(unplayed_index="nondecreasing", check=False)
+def CowanHondaKatehakis(
+    mean: float, variance: float, pulls: float, t: float, horizon: float, arms: float, sigma: float
+) -> float:
+    """The same index at the level of the round."""
+    if pulls < 3.0:
+        return 1e300 / pulls
+    spread = variance * pulls / (pulls - 1.0)
+    return mean + math.sqrt(spread * math.expm1(2.0 / (pulls - 2.0) * math.log(t)))
+
+
+def student(mean: float, scale: float, stream: Any) -> float:
+    """Three degrees of freedom: heavy tails."""
+    squares = normal(stream) ** 2 + normal(stream) ** 2 + normal(stream) ** 2
+    return mean + scale * normal(stream) / math.sqrt(squares)  # of variance scale²
+
+
+def revenue(mean: float, scale: float, stream: Any) -> float:
+    """Nothing, mostly; else an amount of about 1, of which a share `mean` of the visitors pay."""
+    if uniform(stream) >= mean:
+        return 0.0
+    return math.exp(0.5 * normal(stream) - 0.125)
+
+
+def variance() -> None:
+    """Unknown variances: who is told sigma, and who is not."""
+    n, wide, narrow = 10_000, [2.0] + [0.3] * 9, [0.2] + [1.0] * 9
+    ten = [0.3] + [0.0] * 9
+    problems: list[Instance] = [
+        ("10 arms, σ = 1", ocucb.gap(10, 0.3), n),
+        ("2 arms, σ = 1", ocucb.gap(2, 0.3), n),
+        ("10 arms, best σ = 2, others 0.3", ocucb.gaussian(ten, wide), n),
+        ("10 arms, best σ = 0.2, others 1", ocucb.gaussian(ten, narrow), n),
+        ("2 arms, σ = 0.1 and 1", ocucb.gaussian([0.3, 0.0], [0.1, 1.0]), n),
+        ("2 arms, σ = 1 and 0.1", ocucb.gaussian([0.3, 0.0], [1.0, 0.1]), n),
+        ("2 arms, Δ = 0.05, σ = 1", ocucb.gap(2, 0.05), n),
+        ("50 arms, Δ = 0.5, σ = 1", ocucb.gap(50, 0.5), n),
+        ("5 arms, Δ = 1, σ = 1, n = 300", ocucb.gap(5, 1.0), 300),
+        ("2 arms, Δ = 0.3, σ = 1, n = 10⁶", ocucb.gap(2, 0.3), 1_000_000),
+        ("10 arms, uniform rewards", ocucb.uniform_rewards(ten, math.sqrt(3.0)), n),
+        ("10 arms, Student's t, 3 degrees", ocucb.custom_rewards(student, ten, 1.0), n),
+        ("clicks, 2% and 1%, bounds untold", ocucb.bernoulli([0.02, 0.01]), n),
+        ("clicks, 50% and 45%, bounds untold", ocucb.bernoulli([0.5, 0.45]), n),
+        ("4 arms, revenue from 3% and 2%",
+         ocucb.custom_rewards(revenue, [0.03, 0.02, 0.02, 0.02], 0.2), n),
+    ]  # fmt: skip
+    players = ("ocucb-normal", "normal-thompson", CowanHondaKatehakis(), "ocucb", "thompson")
+    labels = (
+        "OCUCB-normal", "Thompson (normal)", "level t (CHK)", "OCUCB, told σ", "Thompson, told σ",
+    )  # fmt: skip
+    compare(players, labels, problems)
+
+
+def thompson() -> None:
+    """Thompson sampling with and without the horizon."""
+    n = 10_000
+    problems: list[Instance] = [
+        ("2 arms, Δ = 0.3, n = 10⁴", ocucb.gap(2, 0.3), n),
+        ("10 arms, Δ = 0.3, n = 10⁴", ocucb.gap(10, 0.3), n),
+        ("2 arms, Δ = 1, n = 10⁴", ocucb.gap(2, 1.0), n),
+        ("10 uniform arms, n = 10⁴", ocucb.uniform_arms(10), n),
+        ("2 arms, Δ = 0.05, n = 10⁴", ocucb.gap(2, 0.05), n),
+        ("10 arms, Δ = 1, n = 200", ocucb.gap(10, 1.0), 200),
+        ("2 arms, Δ = 0.3, n = 10⁶", ocucb.gap(2, 0.3), 1_000_000),
+        ("2 arms, Δ = 0.01, n = 10⁶", ocucb.gap(2, 0.01), 1_000_000),
+        ("100 arms, Δ = 0.5, n = 5·10⁴", ocucb.gap(100, 0.5), 50_000),
+        ("MOSS's trap, K = 20, n = 8,000", ocucb.moss_failure(20), 8000),
+    ]
+    players = ["thompson", "mots", "ocucb"]
+    players += [f"oc-thompson:c={c:g}" for c in (0.1, 0.2, 0.3, 0.5)]
+    labels = [player.removeprefix("oc-thompson:").replace("=", " = ") for player in players]
+    compare(players, labels, problems)
+
+
+TABLES: dict[str, Callable[[], None]] = {
+    "alpha": alpha,
+    "clicks": clicks,
+    "variance": variance,
+    "thompson": thompson,
+}
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the tables of these names, or all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names or TABLES:
+            TABLES[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
