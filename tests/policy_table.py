@@ -368,14 +368,21 @@ class OCBeta:
         self.n, self.c, self.psi = n, c, psi
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        w = self.c * log(self.psi * self.n / t)
+        w = min(1, self.c * log(self.psi * self.n / t))
         pairs = zip(S, T, strict=True)
         return argmax([beta(stream, 1 + s / w, 1 + (T - s) / w) for s, T in pairs], stream)
 
 
 @entry("oc-thompson", "oc-thompson:c=1,psi=1.5", skips=True, unit=OCBeta)
 def oc_thompson_deviation(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
-    return sqrt(c * log(psi * n / t)) / sqrt(T)
+    return sqrt(min(1, c * log(psi * n / t))) / sqrt(T)
+
+
+@entry("irs-fh", skips=True)
+def irs_fh_deviation(T: float, t: float, n: float, K: int) -> float:
+    """The deviation of the mean of all rewards to come, given what is known now."""
+    rest = n - t + 1
+    return sqrt(1 / T - 1 / (T + rest))
 
 
 # Choice policies

@@ -323,7 +323,7 @@ def _compared(cells: Cells, names: Sequence[str], base: str, contests: Sequence[
 # who is compared with whom, and on what
 Comparison = tuple[tuple[str, ...], str, list[Contest]]
 BAYESIAN_COMPARISON: Comparison = (
-    ("thompson", "oc-thompson", "mots", "gittins"),
+    ("thompson", "oc-thompson", "irs-fh", "mots", "gittins"),
     "thompson",
     [contest for contest in CONTESTS.values() if contest.kind == "gaussian"],
 )
