@@ -21,6 +21,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -39,7 +40,7 @@ from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.scheduler import tilt
 from ocucb.simulation import specify
-from ocucb.specification import run_blocks
+from ocucb.specification import Specification, run_blocks
 
 ROUNDS = 5
 SECONDS = 0.15  # length of one timing
@@ -399,6 +400,58 @@ def _choice_of_clicks() -> Iterator[str]:
                 line = f"| {text} | {arms} | {horizon} | {' | '.join(ratios)} | {picked} |"
                 print(line, flush=True)
                 yield line
+
+
+def priors() -> list[str]:
+    """Section: a problem drawn for each run, against the same problem in every run."""
+    lines = [
+        "## Priors",
+        "",
+        "Speed with a problem drawn for each run, from a list that holds a single one, relative to",
+        "that on this problem itself: blocks of `simulate`, drawing and ranking included.",
+        "",
+        "| problem | n | policy | engine | ratio | goal |",
+        "|---|---|---|---|---|---|",
+    ]
+    clicks = ocucb.bernoulli([0.016, 0.014, 0.012, 0.01])
+    for problem, horizon, who, engine in (
+        (parse_problem("gap:K=10,gap=0.3"), 10**4, "ocucb", "skip"),
+        (parse_problem("gap:K=10,gap=0.3"), 10**4, "ucb", "step"),
+        (parse_problem("gap:K=2,gap=0.3"), 100, "ocucb", "step"),
+        (clicks, 14_000, "ocucb", "skip"),
+    ):
+        specs = [
+            specify(parse_policy(who), what, horizon, np.array([horizon]), 1, engine)
+            for what in (problem, ocucb.prior([problem]))
+        ]
+        plays = [partial(_play_blocks, spec) for spec in specs]
+        for play in plays:
+            play(1)  # compiled
+        fixed, drawn = best_times(*plays)
+        ratio = fixed / drawn
+        mark = " **missed**" * (ratio < 0.8)
+        lines.append(
+            f"| {problem.name} | {horizon:,} | {who} | {engine} | {ratio:.2f}{mark} | 0.8 |"
+        )
+        print(lines[-1], flush=True)
+    lines += ["", "| prior | ns to draw a problem |", "|---|---|"]
+    for text in ("normal:K=10", "beta:K=10", "headlines:K=4", "headlines"):
+        prior = ocucb.prior(text)
+        (seconds,) = best_times(lambda blocks, prior=prior: _draw_blocks(prior, blocks))
+        lines.append(f"| {text} | {1e9 * seconds / 1024:.0f} |")
+    return lines
+
+
+def _play_blocks(specification: Specification, blocks: int) -> None:
+    """Play blocks of 1024 runs."""
+    for block in range(blocks):
+        specification.play(1024 * block, 1024)
+
+
+def _draw_blocks(prior: ocucb.Prior, blocks: int) -> None:
+    """Draw blocks of 1024 problems."""
+    for block in range(blocks):
+        prior.drawn(1, 1024 * block, 1024)
 
 
 def sampling() -> list[str]:
@@ -784,6 +837,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "choice": choice,
     "sampling": sampling,
     "tune": tune,
+    "priors": priors,
     "cold": cold,
     "workers": workers,
     "serve": serve,

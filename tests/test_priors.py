@@ -124,7 +124,7 @@ def test_problems_are_those_of_a_plain_loop(name):
 )
 def test_means_have_their_law_and_are_independent(text, law):
     """Four laws, three arms each, and two correlations: a false alarm in one of 50,000 seeds."""
-    means = ocucb.prior(text).drawn(3, 0, 20_000).means
+    means = ocucb.prior(text).drawn(3, 0, 200_000).means
     for arm in means.T:
         assert stats.kstest(arm, law.cdf).pvalue > 1e-6
     for i in (1, 2):
@@ -133,16 +133,16 @@ def test_means_have_their_law_and_are_independent(text, law):
 
 def test_headlines_have_the_shape_of_the_archive():
     """Rates of tests, spreads within them, numbers of arms: a false alarm in one of 10^5 seeds."""
-    many = ocucb.prior("headlines", K=2000).drawn(1, 0, 2000).means
+    many = ocucb.prior("headlines", K=500).drawn(1, 0, 16_000).means
     rates, spreads = many.mean(axis=1), many.std(axis=1) / many.mean(axis=1)
-    # the mean of 2,000 arms misses the rate by 0.6% at most: far less than rates differ
+    # the mean of 500 arms misses the rate by 1%: far less than rates differ
     assert stats.kstest(np.log(rates / (1 - rates)), stats.norm(-4.33, 0.7).cdf).pvalue > 1e-6
     for low, high, spread in ((0.0, 0.009, 0.28), (0.009, 0.018, 0.23), (0.018, 1.0, 0.17)):
-        inside = (rates > 1.03 * low) & (rates < high / 1.03)
+        inside = (rates > 1.06 * low) & (rates < high / 1.06)
         assert inside.sum() > 100
-        # one spread is known to 2%
+        # one spread is known to 3%
         assert spreads[inside].mean() == pytest.approx(spread, rel=0.01)
-        assert spreads[inside].std() < 0.03 * spread
+        assert spreads[inside].std() < 0.05 * spread
     arms = ocucb.prior("headlines").drawn(1, 0, 20_000).arms
     shares = np.array([3, 4, 52, 19, 18, 3, 2]) / 101
     counts = np.bincount(arms, minlength=9)
@@ -296,10 +296,11 @@ def test_pulls_are_those_of_the_best_arm_the_second_best_and_so_on():
     assert one.pulls.sum() == pytest.approx(200.0)
     assert one.pulls[0] == max(one.pulls)
     assert result.means == pytest.approx([0.0, -0.6, -0.5, -0.5, -0.5], rel=1e-5)
-    spec = specification("ucb", prior, 200)
-    outcome = spec.outcome(0, 64)
-    fails = 2 * outcome.pulls[:, 0] < 200
-    assert spec.play(0, 64).failure(1.0).value == pytest.approx(fails.mean())
+    spec = specification("ucb", prior, 30)
+    outcome = spec.outcome(0, 256)
+    fails = 2 * outcome.pulls[:, 0] < 30
+    assert 0.1 < fails.mean() < 0.9
+    assert spec.play(0, 256).failure(1.0).value == pytest.approx(fails.mean())
 
 
 @pytest.mark.parametrize("name", ["headlines", "list", "function"])
@@ -465,6 +466,9 @@ def test_the_league_plays_a_prior(monkeypatch, tmp_path):
     level = disaster_level(ocucb.prior("normal", K=3), 300)
     assert level == pytest.approx(3.0 * sqrt(3 * 300))
     assert disaster_level(ocucb.prior("normal", K=3, sd=0.01), 300) == math.inf
+    rare = ocucb.prior("normal", K=3, sd=0.12)  # only in its harder problems
+    assert disaster_level(rare.typical, 300) == math.inf
+    assert disaster_level(rare, 300) == pytest.approx(level)
     rate = ocucb.prior("headlines").typical.means[0]
     many = disaster_level(ocucb.prior("headlines"), 10**6)
     assert many == pytest.approx(3.0 * sqrt(rate * (1 - rate)) * sqrt(4 * 10**6))

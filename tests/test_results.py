@@ -422,11 +422,12 @@ def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
     document = json.loads(path.read_text())
     right = dict.fromkeys(("problem", "rewards", "version", "policy", "label", "engine"), str)
     right |= {"sigma": float, "seconds": float, "worst": float, "seed": int, "weights": list}
+    right["prior"] = bool
     tried = 0
     for find in (lambda whole: whole, lambda whole: whole["policies"][1]):
         for key in sorted(find(document).keys() - {"format", "format_version"}):
             for wrong in [..., *WRONG]:
-                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400, []):
+                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400, [], True):
                     continue
                 changed = copy.deepcopy(document)
                 if wrong is ...:

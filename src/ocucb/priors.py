@@ -304,6 +304,8 @@ class Prior:
     sigma : float
         The noise of every arm is sigma-subgaussian. Policies are told this number, or that of the
         problem that they play where problems differ; then this is a typical one.
+    source : object
+        How problems are drawn.
 
     Examples
     --------
@@ -412,7 +414,7 @@ class Prior:
 
     @cached_property
     def typical(self) -> Problem:
-        """A problem that stands for all where engines are chosen, and disasters measured.
+        """A problem that stands for all where engines are chosen, and disasters defined.
 
         It has the median number of arms. Its best arm has the average mean of such examples' best
         arms, and so on.

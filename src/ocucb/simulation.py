@@ -231,7 +231,8 @@ def specify(
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
     policy, problem = policy.retaken(), problem.retaken()
-    check_declarations(policy.on(problem.rewards.binary), horizon, problem.arms)
+    for arms in sorted({problem.typical.arms, problem.arms}):
+        check_declarations(policy.on(problem.rewards.binary), horizon, arms)
     chosen = choose_engine(policy, problem.typical, horizon, engine)
     if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)
