@@ -5,20 +5,21 @@ Both show the trials smoothed by local fits (`surface`), which reach further whe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._matplotlib import Axes, Figure, LogLocator, NullFormatter, StrMethodFormatter
 from .._types import Floats
 from ..figures import GREY, RED, empty_panels
+from ..results import Estimate
+from .contender import Contender
+from .laboratory import Trial
 from .objective import combined_logs
 from .search import surfaces_of
 from .space import Axis
 from .surface import least
-
-if TYPE_CHECKING:
-    from .result import Contender, TuningResult
 
 _CURVE, _MAP = 101, 31  # points of a curve, and of each side of a map
 _NARROWEST = 0.1  # width of a local fit, as a share of the range
@@ -27,7 +28,28 @@ _LEVELS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # percent above the least
 _HIGHEST = 3.0  # what a curve shows, as a multiple of its lowest point
 
 
-def picture(result: TuningResult, axes: Axes | None = None) -> Figure:
+class Tuned(Protocol):
+    """What is drawn, as a `TuningResult` has it."""
+
+    @property
+    def contenders(self) -> Sequence[Contender]: ...
+    @property
+    def winner(self) -> Contender: ...
+    @property
+    def problems(self) -> Sequence[str]: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def measure(self) -> str: ...
+    @property
+    def trials(self) -> Sequence[Trial]: ...
+    @property
+    def scores(self) -> Sequence[Estimate]: ...
+    @property
+    def best_logs(self) -> Floats | None: ...
+
+
+def picture(result: Tuned, axes: Axes | None = None) -> Figure:
     """Draw every contender, or only the best one on the axes that are given."""
     shown = result.contenders if axes is None else [result.winner]
     for one in shown:
@@ -47,7 +69,7 @@ def picture(result: TuningResult, axes: Axes | None = None) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
-def _curve(panel: Axes, result: TuningResult, one: Contender) -> None:
+def _curve(panel: Axes, result: Tuned, one: Contender) -> None:
     (axis,) = one.space.axes
     grid = np.linspace(0.0, 1.0, _CURVE)[:, None]
     logs, errors = _smoothed(result, one, grid)
@@ -83,7 +105,7 @@ def _curve(panel: Axes, result: TuningResult, one: Contender) -> None:
     panel.legend(frameon=False)
 
 
-def _map(panel: Axes, result: TuningResult, one: Contender) -> None:
+def _map(panel: Axes, result: Tuned, one: Contender) -> None:
     side = np.linspace(0.0, 1.0, _MAP)
     grid = np.stack([part.ravel() for part in np.meshgrid(side, side)], axis=1)
     logs, _ = _smoothed(result, one, grid)
@@ -149,7 +171,7 @@ def _values(axis: Axis, units: Floats) -> Floats:
     return straight
 
 
-def _is_of(one: Contender, trial: Any) -> bool:
+def _is_of(one: Contender, trial: Trial) -> bool:
     """Tell whether a trial belongs to a contender: other parameters than those tuned are equal."""
     if trial.policy.family is not one.start.family:
         return False
@@ -158,7 +180,7 @@ def _is_of(one: Contender, trial: Any) -> bool:
     return all(mine[name] == its[name] for name in mine if name not in tuned)
 
 
-def _smoothed(result: TuningResult, one: Contender, grid: Floats) -> tuple[Floats, Floats]:
+def _smoothed(result: Tuned, one: Contender, grid: Floats) -> tuple[Floats, Floats]:
     """Return log objective and its standard error at some points, by a local fit at each."""
     trials = [trial for trial in result.trials if _is_of(one, trial) and trial.stage != "fresh"]
     places = np.array([one.space.place(trial.policy) for trial in trials])

@@ -16,9 +16,10 @@ from ..priors import AnyProblem
 from ..random import to_seed
 from ..results import Estimate
 from ..simulation import to_workers
+from .contender import Contender, Gain
 from .laboratory import Bar, Laboratory, Trial
 from .objective import OBJECTIVES, Measured, Objective, score
-from .result import Contender, Gain, TuningResult
+from .result import TuningResult
 from .search import FRESH, Search
 from .space import Space, check_ranges, space_of
 
