@@ -10,10 +10,10 @@ from ..policies import FAMILIES, Policy, PolicyFamily, parse_policy, to_policies
 from .problems import Contest
 
 # These play clicks only. The theory and the constants of some are for rewards within an interval;
-# on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB, AdaUCB and
-# Maillard sampling.
+# on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB, AdaUCB,
+# OCUCB and Maillard sampling.
 _CLICKS_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h-plus", "kl-moss",
-                "kl-adaucb", "kl-maillard")  # fmt: skip
+                "kl-adaucb", "kl-ocucb", "kl-maillard")  # fmt: skip
 
 # Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
 # best), or the experiments or advice of a paper ("paper"). All others are our choice ("ours").

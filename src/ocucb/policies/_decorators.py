@@ -173,7 +173,8 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
         ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)`` returns the number of an
         arm, from 0. It is called from round K + 1 on; `pulls` and `sums` hold the pulls and summed
         rewards of the K arms, `memory` is its own array of ``memory(K)`` numbers (zero when a run
-        starts), and `stream` is for `ocucb.random.uniform` and the like.
+        starts), and `stream` is for `ocucb.random.uniform` and the like. It may take ``squares``
+        after `sums`: the summed squared deviations of each arm's rewards from their mean.
     **facts : dict
         Attributes of `PolicyFamily`, and what such a rule can declare:
 
