@@ -1,6 +1,6 @@
-"""Measure the tables of docs/one-idea.md, in a few minutes each; nothing is random but the seed.
+"""Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [alpha] [clicks] [variance] [thompson]
+python docs/one_idea_tables.py [clicks] [alpha] [headlines] [variance] [thompson]
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ocucb.random import normal, uniform
 RUNS = 1000  # of each policy on each problem; fewer where a run takes long
 HEADLINES = 40  # problems like tests of headlines
 ROUNDS = 14_466  # in each of these
-STEPS = 1.5e8  # pulls that a policy without skip-ahead gets on each problem
+STEPS = 1e8  # pulls that a policy without skip-ahead gets on each problem
 
 Instance = tuple[str, ocucb.Problem, int]
 
 LEAGUE: list[Instance] = [
-    (name, *CONTESTS[name].instances[0])
+    (CONTESTS[name].title, *CONTESTS[name].instances[0])
     for name in ("half-2", "half-10", "rare-2", "rare-10", "rare-short", "half-short", "ladder")
 ]
 HARD: list[Instance] = [
@@ -34,8 +34,8 @@ HARD: list[Instance] = [
     ("0.2%, 0.1%, n = 10⁵", ocucb.bernoulli([0.002, 0.001]), 100_000),
     ("95%, 90%, n = 10⁴", ocucb.bernoulli([0.95, 0.9]), 10_000),
     ("99%, 98%, n = 10⁴", ocucb.bernoulli([0.99, 0.98]), 10_000),
-    ("50 arms, 5%, 3%, n = 2·10⁴", ocucb.bernoulli([0.05] + [0.03] * 49), 20_000),
-    ("100 arms, 50%, 40%, n = 2·10⁴", ocucb.bernoulli([0.5] + [0.4] * 99), 20_000),
+    ("50 arms, 5%, 3%, n = 10⁴", ocucb.bernoulli([0.05] + [0.03] * 49), 10_000),
+    ("100 arms, 50%, 40%, n = 10⁴", ocucb.bernoulli([0.5] + [0.4] * 99), 10_000),
     ("3 arms, 30%, 20%, n = 300", ocucb.bernoulli([0.3, 0.2, 0.2]), 300),
 ]
 
@@ -91,30 +91,48 @@ def compare(players: Sequence[Any], labels: Sequence[str], problems: list[Instan
     print_table(["", *labels], rows())
 
 
+ALPHAS = [f"kl-ocucb:alpha={value:g}" for value in (1.5, 2.0, 2.5, 3.0, 4.0)]
+OTHERS = ["kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb"]
+
+
+def disasters(results: Iterable[ocucb.PolicyResult], problems: list[Instance]) -> str:
+    """Return how many runs in a thousand are disasters, averaged over problems."""
+    chances = []
+    for one, (_, problem, n) in zip(results, problems, strict=True):
+        level = disaster_level(problem, n)
+        chances.append(one.tail(level)[0] if math.isfinite(level) else 0.0)
+    return f"{1e3 * np.mean(chances):.1f}"
+
+
 def alpha() -> None:
-    """The price of KL-OCUCB's alpha: mean, deviation and disasters."""
-    values = (1.5, 2.0, 2.5, 3.0, 4.0)
-    players = [f"kl-ocucb:alpha={value:g}" for value in values]
-    players += ["kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb"]
-    sets = (("the league's clicks", LEAGUE, RUNS), ("headlines", headlines(), max(2, RUNS // 5)))
-    columns: list[list[str]] = [[player] for player in players]
-    for _, problems, runs in sets:
-        cells = [[played(one, p, n, runs) for _, p, n in problems] for one in players]
-        best = [min(column, key=lambda one: one.mean_regret) for column in zip(*cells, strict=True)]
-        levels = [disaster_level(p, n) for _, p, n in problems]
-        for line, row in zip(columns, cells, strict=True):
-            pairs = list(zip(row, best, strict=True))
-            chances = [
-                one.tail(level)[0] if math.isfinite(level) else 0.0
-                for one, level in zip(row, levels, strict=True)
-            ]
-            line += [
-                f"{geometric(one.mean_regret / top.mean_regret for one, top in pairs):.2f}",
-                f"{geometric(one.deviation[0] / top.mean_regret for one, top in pairs):.2f}",
-                f"{1e3 * np.mean(chances):.1f}",
-            ]
-    head = [f"{name}: {what}" for name, *_ in sets for what in ("mean", "deviation", "disasters")]
-    print_table(["", *head], columns)
+    """The price of KL-OCUCB's alpha on the league's clicks: mean, deviation, disasters."""
+    cells = [[played(one, p, n, RUNS) for _, p, n in LEAGUE] for one in ALPHAS + OTHERS]
+    best = [min(one.mean_regret for one in column) for column in zip(*cells, strict=True)]
+
+    def rows() -> Iterable[list[str]]:
+        for name, row in zip(ALPHAS + OTHERS, cells, strict=True):
+            means = [one.mean_regret / top for one, top in zip(row, best, strict=True)]
+            spreads = [one.deviation[0] / top for one, top in zip(row, best, strict=True)]
+            texts = [f"{x:.2f}" for x in (geometric(means), max(means), geometric(spreads))]
+            yield [name, *texts, disasters(row, LEAGUE)]
+
+    print_table(["", "mean", "worst mean", "deviation", "disasters, ‰"], rows())
+
+
+def news() -> None:
+    """The same on problems like tests of headlines, whose regrets are summed."""
+    problems = headlines()
+
+    def rows() -> Iterable[list[str]]:
+        for name in ALPHAS + OTHERS:
+            results = [played(name, p, n, max(2, RUNS // 5)) for _, p, n in problems]
+            total = sum(one.mean_regret for one in results)
+            error = math.hypot(*(one.stderr[-1] for one in results))
+            deviation = math.hypot(*(one.deviation[0] for one in results)) / len(results) ** 0.5
+            sums = f"{total:.0f} ± {error:.0f}"
+            yield [name, sums, f"{deviation:.1f}", disasters(results, problems)]
+
+    print_table(["", "summed regret", "deviation of a run", "disasters, ‰"], rows())
 
 
 def clicks() -> None:
@@ -199,8 +217,9 @@ def thompson() -> None:
 
 
 TABLES: dict[str, Callable[[], None]] = {
-    "alpha": alpha,
     "clicks": clicks,
+    "alpha": alpha,
+    "headlines": news,
     "variance": variance,
     "thompson": thompson,
 }

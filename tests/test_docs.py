@@ -287,3 +287,18 @@ def test_pictures_of_rare_failures_can_be_drawn(name, tmp_path):
     pictures = script("rare_failures_pictures")
     pictures.ROUNDS, pictures.SIMULATIONS, pictures.RUNS, pictures.TAIL_RUNS = 1000, 2, 20, 50
     pictures.PICTURES[name]().savefig(tmp_path / "picture.png")
+
+
+@pytest.mark.parametrize("name", ["clicks", "alpha", "headlines", "variance", "thompson"])
+def test_the_tables_of_one_idea_can_be_made(name, monkeypatch, capsys):
+    tables = script("one_idea_tables")
+    short = [(title, problem, 120) for title, problem, _ in tables.LEAGUE[:1] + tables.HARD[:1]]
+    made = tables.played
+    facts = {"RUNS": 2, "HEADLINES": 2, "LEAGUE": short[:1], "HARD": short[1:]}
+    facts["played"] = lambda policy, problem, n, runs: made(policy, problem, 120, 2)
+    for fact, value in facts.items():
+        monkeypatch.setattr(tables, fact, value)
+    tables.main([name])
+    rows = capsys.readouterr().out.strip().splitlines()
+    assert len({row.count("|") for row in rows}) == 1
+    assert len(rows) >= 6
