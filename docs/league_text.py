@@ -1,4 +1,4 @@
-"""Write what README.md and docs/league.md say about the league, from data that tests/data keeps.
+"""Write what README.md and docs say about the league, from data that tests/data keeps.
 
 Without arguments, the texts are rendered again from tests/data/league; the tests fail if they
 differ. With the folder of a league at default precision and seed 1, data and pictures are replaced
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "data" / "league"
 FILES = ("cells.csv", "policies.csv", "skipped.csv")
 PICTURES = ("ratios", *QUESTIONS)
-PAGES = (ROOT / "README.md", ROOT / "docs" / "league.md")
+PAGES = tuple(ROOT / name for name in ("README.md", "docs/league.md", "docs/open-problems.md"))
 
 
 def keep(folder: Path) -> None:
@@ -163,6 +163,8 @@ def texts() -> dict[str, str]:
         )
         found["league-findings"] = FINDINGS.format(advice_table(report), tables(report))
     found["league-findings"] += f"## The open questions of the paper\n\n{question_text(report)}\n"
+    for name in report.questions:
+        found[f"question-{name}"] = f"{QUESTIONS[name].answer(report.answers)}\n"
     return found
 
 
