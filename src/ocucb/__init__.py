@@ -44,6 +44,7 @@ _HOME = {
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
 }
 _PACKAGES = ["gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -83,6 +84,10 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
+    from .sweeps import Maximum as Maximum
+    from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepResult as SweepResult
+    from .sweeps import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

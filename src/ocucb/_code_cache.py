@@ -42,6 +42,7 @@ _SETTINGS = (
 NO_KERNELS = frozenset(
     [
         *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
+        "sweeps",
         *("testing", "theory", "reports", "paper", "league", "serve", "cli", "__main__"),
     ]
 )
