@@ -7,7 +7,7 @@ problem k has under problem j a likelihood that is larger by the factor
 
 which is linear in both for every kind of reward whose sum determines it. Runs of the sources j in a
 window around point i, as many from each, drawn from mixtures with densities p_j q_j (see
-`importance`), estimate the mean regret at i with the *balance heuristic* of Veach and Guibas (1995):
+`importance`), estimate the mean regret at i by the *balance heuristic* of Veach and Guibas (1995):
 
     mean of W_i regret_i,        W_i = p_i / (average over the window of p_j q_j).
 
@@ -158,19 +158,10 @@ class Pool:
         rights = np.where(upper > targets, targets + (upper - targets + 1) // 2 - start, -1)
         gaps = np.stack([self.problems[i].gaps[members] for i in targets])
         shifts = np.stack([self.problems[i].means[members] - own for i in targets])
-        return Chart(
-            slopes,
-            offsets,
-            *self._tilts(source, around),
-            lower - start,
-            upper + 1 - start,
-            targets - start,
-            lefts,
-            rights,
-            gaps,
-            shifts,
-            (gaps == 0.0).astype(np.float64),
-        )
+        places = lower - start, upper + 1 - start, targets - start, lefts, rights
+        best = (gaps == 0.0).astype(np.float64)
+        tilts = self._tilts(source, around)
+        return Chart(*(slopes, offsets, *tilts, *places, gaps, shifts, best))
 
     def _tilts(self, source: int, around: range) -> tuple[Any, ...]:
         """Return the density of each source's mixture, as sums of exponentials of linear terms.
@@ -183,7 +174,7 @@ class Pool:
             numbers = np.zeros(len(around), np.int64)
             return numbers, np.ones((1, 1)), nothing, nothing, np.zeros((1, 1), np.int64), nothing
         found: dict[tuple[str, float], int] = {}
-        rows: list[tuple[Floats, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         numbers = np.empty(len(around), np.int64)
         own = self.problems[source].means[arm]
         for place, j in enumerate(around):

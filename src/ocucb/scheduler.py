@@ -188,9 +188,7 @@ def workers_for(
     ours = futures.ThreadPoolExecutor(threads) if executor is None else None
     stop = interrupts.new_flag()
 
-    def submit(
-        task: Callable[..., Any], played: Played, *arguments: Any
-    ) -> Future[Any]:
+    def submit(task: Callable[..., Any], played: Played, *arguments: Any) -> Future[Any]:
         if ours is not None:
             return ours.submit(task, played, *arguments, stop)
         assert executor is not None

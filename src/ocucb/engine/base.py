@@ -173,7 +173,7 @@ class Outcome(NamedTuple):
     pulls: Counts
     noise: Floats
     luck: Floats
-    arm_noise: Floats = np.zeros((0, 0))  # noqa: RUF012 - never written to
+    arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
 
 
 def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:

@@ -134,16 +134,16 @@ def _over_parameter(players: list[Policy], problem: AnyProblem, horizon: int, ov
         curves.setdefault((one.family, *rest.items()), []).append(one)
     values: Floats | None = None
     lines = []
-    for (family, *rest), found in curves.items():
+    for (family, *others), found in curves.items():
         mine = np.array([one.parameters[over] for one in found])
         order = _order(mine, over)
         if values is not None and not np.array_equal(values, mine[order]):
             raise ValueError(f"every curve needs the same values of {over}.")
         values = mine[order]
-        usual = [f"{key}={value:g}" for key, value in rest if value != family.defaults[key]]
-        inside = ",".join(f"{key}={value!r}".removesuffix(".0") for key, value in rest)
-        name = f"{family.name}:{inside}" if rest else family.name
-        label = f"{found[0].family().label}({', '.join(usual)})" if usual else family().label
+        unusual = [f"{key}={value:g}" for key, value in others if value != family.defaults[key]]
+        inside = ",".join(f"{key}={value!r}".removesuffix(".0") for key, value in others)
+        name = f"{family.name}:{inside}" if others else family.name
+        label = f"{family.label}({', '.join(unusual)})" if unusual else family.label
         lines.append(Line(name, label, [found[i] for i in order]))
     assert values is not None
     count = values.size

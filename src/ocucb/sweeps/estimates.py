@@ -1,4 +1,4 @@
-"""From sums over runs to curves: control variates are fitted, and batches left out one at a time."""
+"""From sums over runs to curves: control variates are fitted, batches left out one by one."""
 
 from __future__ import annotations
 

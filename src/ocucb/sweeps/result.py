@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -250,14 +251,12 @@ class SweepResult:
         difference = a.regret - b.regret
         clear = np.flatnonzero(np.abs(difference) > 2.0 * np.hypot(a.stderr, b.stderr))
         found = []
-        for start, end in zip(clear[:-1], clear[1:], strict=True):
+        for start, end in pairwise(clear):
             if difference[start] * difference[end] < 0.0:
                 place = slice(int(start), int(end) + 1)
                 x = a.values[place]
 
-                def zero(
-                    one: Floats, other: Floats, x: Floats = x, place: slice = place
-                ) -> float:
+                def zero(one: Floats, other: Floats, x: Floats = x, place: slice = place) -> float:
                     y = one[place] - other[place]
                     slope = float(((x - x.mean()) * y).sum() / ((x - x.mean()) ** 2).sum())
                     return float(x.mean()) - float(y.mean()) / slope

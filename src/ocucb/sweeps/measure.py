@@ -22,7 +22,7 @@ from .._text import shown, to_count, to_float
 from .._types import Floats
 from .._version import __version__
 from .._waiting import Interrupts, interruptible, outcome_of
-from ..importance import PLAIN, Mixture, first_mixture
+from ..importance import Mixture, first_mixture
 from ..importance import obstacle as tilt_obstacle
 from ..policies import Policy, PolicyFamily
 from ..pooling import COLUMNS, Pool, windows_of
@@ -137,7 +137,7 @@ def sweep(
         if store is not None:
             for source in (source for sources in lines for source in sources):
                 source.check_identity()
-        interruptible(lambda: [source.prepare() for sources in lines for source in sources])
+        interruptible(lambda: _prepare(source for sources in lines for source in sources))
         keeper = store
         if keeper is not None and not isinstance(keeper, Store):
             keeper = open_now.enter_context(Store(keeper))
@@ -145,7 +145,7 @@ def sweep(
         with Interrupts() as interrupts:
             team = _Team(threads, executor, keeper, interrupts)
             jobs = [_Job(team.cloud(axis, sources), wanted, share) for sources in lines]
-            interruptible(lambda: [job.cloud.prepare() for job in jobs])
+            interruptible(lambda: _prepare(job.cloud for job in jobs))
             team.play(jobs, meter)
     return SweepResult(
         curves=[_curve(axis, line, job) for line, job in zip(axis.lines, jobs, strict=True)],
@@ -154,6 +154,12 @@ def sweep(
         seed=seed,
         version=__version__,
     )
+
+
+def _prepare(things: Iterable[Specification | Cloud]) -> None:
+    """Compile everything, so that errors surface before play."""
+    for thing in things:
+        thing.prepare()
 
 
 def _shared_name(axis: Axis) -> str:
@@ -340,7 +346,7 @@ def _alike(one: Specification, other: Specification) -> bool:
     best = a.best_arm
     if a.rewards is not b.rewards or best != b.best_arm or a.means[best] != b.means[best]:
         return False
-    marks = (first_mixture(each.problem, each.horizon).marks for each in (one, other))
+    marks = first_mixture(a, one.horizon).marks, first_mixture(b, other.horizon).marks
     small, large = sorted(float(p.gaps[p.gaps > 0.0].min()) for p in (a, b))
     return a.scales[best] == b.scales[best] and np.array_equal(*marks) and large <= _ALIKE * small
 
