@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     import pandas
 
 FORMAT = 1  # of saved sweeps: raise it with any change to a field
-_TOP = 0.02  # share of the maximum: points this close to it say where it is
 
 
 class Maximum(NamedTuple):
@@ -112,45 +111,41 @@ class SweepCurve:
     def maximum(self) -> Maximum:
         """Return where the curve is largest and how large it is there, with jackknife errors.
 
-        The top of a parabola fitted to the points around the largest one, as far as they lie within
-        2% of it, or within three standard errors. At an end of the axis it is that point: the curve
-        may rise beyond.
+        The top of the cubic spline through the points. At an end of the axis the curve may rise
+        beyond. Where points share no runs and lie closer together than their errors tell apart, the
+        largest is so by chance: take fewer points there, or more runs.
         """
-        top = int(self.regret.argmax())
-        if top in (0, self.regret.size - 1):
-            at = Estimate(float(self.values[top]), 0.0)
-            return Maximum(at, self._estimate(lambda curve: float(curve[top])))
-        near = self.regret >= self.regret[top] - np.maximum(
-            _TOP * self.regret[top], 3.0 * self.stderr
-        )
-        start, end = top - 1, top + 2
-        while start > 0 and near[start : top + 1].all() and near[start - 1]:
-            start -= 1
-        while end < near.size and near[top:end].all() and near[end]:
-            end += 1
-        x = self.values[start:end]
-
-        def vertex(curve: Floats) -> tuple[float, float]:
-            return _top_of_parabola(x, curve[start:end])
-
-        where = self._estimate(lambda curve: vertex(curve)[0])
-        return Maximum(where, self._estimate(lambda curve: vertex(curve)[1]))
+        where = self._estimate(lambda curve: _top(self.values, curve)[0])
+        return Maximum(where, self._estimate(lambda curve: _top(self.values, curve)[1]))
 
     def _estimate(self, statistic: Callable[[Floats], float]) -> Estimate:
         return jackknife(statistic, (self.regret, self.left_out))
 
 
-def _top_of_parabola(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return the top of the least-squares parabola, or the largest point if it has none inside."""
-    centre, scale = float(x.mean()), float(x[-1] - x[0])
-    u = (x - centre) / scale
-    a, b, c = np.polyfit(u, y, 2)
-    if a < 0.0:
-        top = -b / (2.0 * a)
-        if u[0] <= top <= u[-1]:
-            return centre + scale * float(top), float(c + b * top / 2.0)
-    i = int(y.argmax())
-    return float(x[i]), float(y[i])
+def _top(x: Floats, y: Floats) -> tuple[float, float]:
+    """Return the top of the cubic spline through points."""
+    from scipy.interpolate import CubicSpline  # takes a while to import
+
+    spline = CubicSpline(x, y)
+    turns = spline.derivative().roots(extrapolate=False)
+    places = np.concatenate([x, turns[np.isfinite(turns)]])
+    heights = spline(places)
+    top = int(heights.argmax())
+    return float(places[top]), float(heights[top])
+
+
+def _sign_change(x: Floats, y: Floats) -> float:
+    """Return where y, linear between points, changes its sign between the first and the last.
+
+    Where it does so several times, noise makes it: what is returned is the first point plus the
+    length on which the sign is the first one's.
+    """
+    same = y * np.sign(y[0])
+    before, after = same[:-1], same[1:]
+    high, low = np.maximum(before, after), np.minimum(before, after)
+    partly = np.divide(high, high - low, out=np.ones(high.size), where=high > low)
+    share = np.where(low >= 0.0, 1.0, np.where(high <= 0.0, 0.0, partly))
+    return float(x[0] + (share * np.diff(x)).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +235,7 @@ class SweepResult:
         """Return where two curves cross, with jackknife errors.
 
         A crossing lies between points where the difference is beyond two standard errors, with
-        opposite signs: where a line fitted to the difference from one to the other is 0.
+        opposite signs. Between points, curves are taken to be straight.
 
         Parameters
         ----------
@@ -254,12 +249,9 @@ class SweepResult:
         for start, end in pairwise(clear):
             if difference[start] * difference[end] < 0.0:
                 place = slice(int(start), int(end) + 1)
-                x = a.values[place]
 
-                def zero(one: Floats, other: Floats, x: Floats = x, place: slice = place) -> float:
-                    y = one[place] - other[place]
-                    slope = float(((x - x.mean()) * y).sum() / ((x - x.mean()) ** 2).sum())
-                    return float(x.mean()) - float(y.mean()) / slope
+                def zero(one: Floats, other: Floats, place: slice = place) -> float:
+                    return _sign_change(a.values[place], one[place] - other[place])
 
                 found.append(jackknife(zero, *self._pair(one, other)))
         return found
