@@ -477,8 +477,9 @@ def sweep() -> list[str]:
         "## Sweeps",
         "",
         "Processor time to equal precision with one simulation for each point, divided by that of",
-        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are geometric",
-        "means over the points; in the last rows points are so far apart that they share nothing.",
+        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are",
+        "geometric means over the points; in the last rows points are so far apart that they",
+        "share nothing.",
         "",
         "| problem | points | n | policy | ratio of variances: mean | least | largest "
         "| time, sweep/simulations | ratio | goal |",
@@ -510,8 +511,9 @@ def sweep() -> list[str]:
         gain, cost = float(np.exp(np.log(gains).mean())), pooled / alone
         missed = " **missed**" * (gain / cost < goal)
         lines.append(
-            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} | {gains.min():.1f} "
-            f"| {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} | {goal:g}{missed} |"
+            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} "
+            f"| {gains.min():.1f} | {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} "
+            f"| {goal:g}{missed} |"
         )
         print(lines[-1], flush=True)
     return lines
