@@ -489,8 +489,8 @@ def sweep() -> list[str]:
         (2, np.linspace(0.01, 1.0, 100), 10**4, "ocucb", 10.0),
         (10, np.linspace(0.02, 2.0, 100), 10**4, "ocucb", 6.0),
         (2, np.linspace(0.02, 1.0, 50), 10**4, "thompson", 6.0),
-        (2, np.array([0.1, 0.4, 1.6, 6.4]), 10**4, "ocucb", 0.9),
-        (10, np.array([0.1, 0.4, 1.6, 6.4]), 10**4, "ocucb", 0.9),
+        (2, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
+        (10, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
     ):
         problems = [ocucb.gap(arms, float(d)) for d in gaps]
         ocucb.sweep(who, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled

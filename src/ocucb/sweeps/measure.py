@@ -43,6 +43,7 @@ from .result import SweepCurve, SweepResult
 
 DEFAULT_RUNS = 1024
 FEWEST_RUNS = 256
+_FIRST_ROUND = 1024  # runs before a precision counts as reached: handing parts over takes time
 MOST_RUNS = 2**20  # the ceiling if a precision is given but no number of runs
 _GROUP = 8  # neighbouring points that share a pilot, at most
 _ALIKE = 1.25  # ratio of their smallest gaps
@@ -200,13 +201,13 @@ class _Job:
         self.batches = np.zeros((BATCHES, self.cloud.points, COLUMNS))
 
     def rounds(self) -> Iterator[tuple[int, int]]:
-        """Yield the first run and the number of runs of each round: each half of all before it.
+        """Yield the first run and the number of runs of each round: half of all before it.
 
         A sweep with more runs has the same rounds, apart from the last.
         """
         first = 0
         while first < self.runs:
-            size = max(FEWEST_RUNS, -(-first // (2 * BATCHES)) * BATCHES)
+            size = max(_FIRST_ROUND, -(-first // (2 * BATCHES)) * BATCHES)
             yield first, min(size, self.runs - first)
             first += size
 

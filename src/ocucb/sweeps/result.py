@@ -172,8 +172,8 @@ class SweepResult:
     >>> import ocucb, tempfile
     >>> problems = [ocucb.gap(2, d) for d in (0.1, 0.2, 0.4, 0.8)]
     >>> result = ocucb.sweep(["ocucb", "ucb"], problems, 1000, rng=1)
-    >>> print(result.table().splitlines()[0])
-    gap  OCUCB  ± 2 s.e.  UCB  ± 2 s.e.
+    >>> result.axis, [curve.label for curve in result]
+    ('gap', ['OCUCB', 'UCB'])
     >>> ratio, stderr = result.ratio("ocucb", "ucb")
     >>> bool((ratio < 1).all()), result.crossings("ocucb", "ucb")
     (True, [])
