@@ -528,6 +528,54 @@ def _sampling_gain(
     return deviation, fewer, auto / play, (auto + pilot) / play
 
 
+def sweep() -> list[str]:
+    """Section: what pooling saves along an axis of problems."""
+    lines = [
+        "## Sweeps",
+        "",
+        "Processor time to equal precision with one simulation for each point, divided by that of",
+        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are",
+        "geometric means over the points; in the last rows points are so far apart that they",
+        "share nothing.",
+        "",
+        "| problem | points | n | policy | ratio of variances: mean | least | largest "
+        "| time, sweep/simulations | ratio | goal |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for arms, gaps, horizon, who, goal in (
+        (2, np.linspace(0.01, 1.0, 100), 10**4, "ocucb", 10.0),
+        (10, np.linspace(0.02, 2.0, 100), 10**4, "ocucb", 6.0),
+        (2, np.linspace(0.02, 1.0, 50), 10**4, "thompson", 6.0),
+        (2, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
+        (10, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
+    ):
+        problems = [ocucb.gap(arms, float(d)) for d in gaps]
+        ocucb.sweep(who, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
+        pooled, alone, ratios = 0.0, 0.0, []
+        for seed in range(3):
+            began = time.process_time()
+            curve = ocucb.sweep(who, problems, horizon, rng=seed, workers=1)[0]
+            between = time.process_time()
+            errors = [
+                ocucb.simulate(
+                    who, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon]
+                )[0].stderr[-1]
+                for each in problems
+            ]
+            pooled, alone = pooled + between - began, alone + time.process_time() - between
+            ratios.append((np.array(errors) / curve.stderr) ** 2)
+        gains = np.exp(np.log(ratios).mean(axis=0))
+        gain, cost = float(np.exp(np.log(gains).mean())), pooled / alone
+        missed = " **missed**" * (gain / cost < goal)
+        lines.append(
+            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} "
+            f"| {gains.min():.1f} | {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} "
+            f"| {goal:g}{missed} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
 def cold() -> list[str]:
     """Section: how long a newcomer waits for the first table."""
     lines = [
@@ -860,6 +908,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "sampling": sampling,
     "priors": priors,
     "tune": tune,
+    "sweep": sweep,
     "cold": cold,
     "workers": workers,
     "serve": serve,

@@ -45,6 +45,7 @@ _HOME = {
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
 }
 _PACKAGES = ["gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -87,6 +88,10 @@ if TYPE_CHECKING:
     from .tuning import TuningInterrupted as TuningInterrupted
     from .tuning import TuningResult as TuningResult
     from .tuning import tune as tune
+    from .sweeps import Maximum as Maximum
+    from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepResult as SweepResult
+    from .sweeps import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

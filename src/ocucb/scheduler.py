@@ -15,7 +15,7 @@ from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -104,6 +104,14 @@ class Job:
 Watch = Callable[[Job, Block, bool], None]
 
 
+class Played(Protocol):
+    """What workers are sent: a specification, or something made of several."""
+
+    @property
+    def package(self) -> bytes:
+        """It, packed for another process."""
+
+
 @dataclass
 class _Batch:
     """Consecutive blocks of a job: being played, or finished."""
@@ -137,7 +145,7 @@ def run_jobs(
     capacity = 4 * threads if executor is None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if executor is None else _TASK)
     line: deque[_Batch] = deque()
-    with _workers(threads, executor, interrupts, store is not None) as submit:
+    with workers_for(threads, executor, interrupts, store is not None) as submit:
         try:
             while True:
                 while len(line) < capacity and (due := next(coming, None)) is not None:
@@ -170,23 +178,21 @@ def run_jobs(
 
 
 @contextmanager
-def _workers(
+def workers_for(
     threads: int, executor: Executor | None, interrupts: Interrupts, stored: bool
 ) -> Iterator[Callable[..., Future[Any]]]:
-    """Give a function that submits ``task(specification, *arguments)`` to threads or an executor.
+    """Give a function that submits ``task(played, *arguments)`` to threads or an executor.
 
     Threads stop when the context ends or on Ctrl-C. Errors point to a store if there is one.
     """
     ours = futures.ThreadPoolExecutor(threads) if executor is None else None
     stop = interrupts.new_flag()
 
-    def submit(
-        task: Callable[..., Any], specification: Specification, *arguments: Any
-    ) -> Future[Any]:
+    def submit(task: Callable[..., Any], played: Played, *arguments: Any) -> Future[Any]:
         if ours is not None:
-            return ours.submit(task, specification, *arguments, stop)
+            return ours.submit(task, played, *arguments, stop)
         assert executor is not None
-        return executor.submit(remotely, task, specification.package, *arguments)
+        return executor.submit(remotely, task, played.package, *arguments)
 
     try:
         yield submit
@@ -225,7 +231,7 @@ def tilt(
         first = first_mixture(problem, specification.horizon)
         trial = specification.drawn_from(first)
         tasks: list[Future[Pilot]] = []
-        with _workers(threads, executor, interrupts, stored) as submit:
+        with workers_for(threads, executor, interrupts, stored) as submit:
             try:
                 for start in range(0, PILOT_RUNS, _PILOT_BLOCK):
                     tasks.append(submit(run_pilot, trial, start, _PILOT_BLOCK))

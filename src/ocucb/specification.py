@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import cloudpickle
 import numpy as np
@@ -165,18 +165,24 @@ class Specification:
         weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
         return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap)
 
-    def outcome(self, first: int, runs: int, stop: Flags | None = None) -> Outcome:
-        """Play runs and return the outcome of each.
+    def outcome(
+        self, first: int, runs: int, stop: Flags | None = None, by_arm: bool = False
+    ) -> Outcome:
+        """Play runs and return the outcome of each, with the noise of each arm if asked for.
 
-        With a prior, the pulls of a run are those of its best arm, its second best and so on.
+        With a prior, the pulls of a run are those of its best arm, its second best and so on, and
+        there is no noise of arms.
         """
-        return self._outcome(first, runs, stop)[0]
+        return self._outcome(first, runs, stop, by_arm)[0]
 
-    def _outcome(self, first: int, runs: int, stop: Flags | None) -> tuple[Outcome, Floats]:
+    def _outcome(
+        self, first: int, runs: int, stop: Flags | None, by_arm: bool = False
+    ) -> tuple[Outcome, Floats]:
         """Return the outcome with the gaps of the arms whose pulls it has: of all runs, or each."""
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
         if isinstance(self.problem, Problem):
-            return self._played(self.problem, first, runs, stop), self.problem.gaps
+            played = self._played(self.problem, first, runs, stop, by_arm=by_arm)
+            return played, self.problem.gaps
         prior, drawn = self.problem, self.problem.drawn(self.seed, first, runs)
         whole = engines.new_outcome(runs, self._game(prior.typical))
         whole = whole._replace(pulls=np.zeros((runs, prior.arms), np.int64))
@@ -203,11 +209,17 @@ class Specification:
         return engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
 
     def _played(
-        self, problem: Problem, first: int, runs: int, stop: Flags, rows: Rows | None = None
+        self,
+        problem: Problem,
+        first: int,
+        runs: int,
+        stop: Flags,
+        rows: Rows | None = None,
+        by_arm: bool = False,
     ) -> Outcome:
         """Play runs on a problem, or `rows` of such on problems with as many arms."""
         game = self._game(problem)
-        outcome = engines.new_outcome(runs, game)
+        outcome = engines.new_outcome(runs, game, by_arm)
         kernel, arguments = self._kernel, self._arguments  # whose errors are not the formula's
         try:
             kernel(arguments, game, self._key, first, outcome, stop, rows)
@@ -268,15 +280,7 @@ class Specification:
     def package(self) -> bytes:
         """The specification, pickled for any process with the same ocucb."""
         self.check_identity("an executor")
-        try:
-            inside = cloudpickle.dumps(self)
-        except Exception as error:  # pickling may run a user's code
-            raise TypeError(
-                f"{self.policy.label} cannot be sent to other processes: {error}"
-            ) from error
-        package = pickle.dumps((NUMERICS, __version__, self.policy.label, self.identity, inside))
-        _keep(package, self)  # for executors whose workers are threads of this process
-        return package
+        return packed(self, self.policy.label)
 
     def prepare(self) -> None:
         """Compile what is needed, so that errors surface before play."""
@@ -321,12 +325,34 @@ def run_pilot(
     return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
 
 
+class Packable(Protocol):
+    """What can be packed: a specification, or something made of several."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything that affects the numbers."""
+
+    def prepare(self) -> None:
+        """Compile what is needed."""
+
+
+def packed(played: Packable, label: str) -> bytes:
+    """Return what is played, pickled for any process with the same ocucb."""
+    try:
+        inside = cloudpickle.dumps(played)
+    except Exception as error:  # pickling may run a user's code
+        raise TypeError(f"{label} cannot be sent to other processes: {error}") from error
+    package = pickle.dumps((NUMERICS, __version__, label, played.identity, inside))
+    _keep(package, played)  # for executors whose workers are threads of this process
+    return package
+
+
 def remotely(task: Callable[..., Any], package: bytes, *arguments: Any) -> Any:
-    """Call one of the functions above with a packed specification: what executors run."""
+    """Call a function such as those above with what was packed: what executors run."""
     return task(_unpacked(package), *arguments)
 
 
-_RECEIVED: dict[bytes, Specification] = {}
+_RECEIVED: dict[bytes, Packable] = {}
 _RECEIVING = threading.Lock()
 
 
@@ -339,8 +365,8 @@ def _renew_lock() -> None:
 at_fork(after_in_child=_renew_lock)
 
 
-def _unpacked(package: bytes) -> Specification:
-    """Return the specification in a package, compiled when its first block arrives."""
+def _unpacked(package: bytes) -> Packable:
+    """Return what is in a package, compiled when its first block arrives."""
     with _RECEIVING:
         known = _RECEIVED.get(package)
     if known is not None:
@@ -351,19 +377,19 @@ def _unpacked(package: bytes) -> Specification:
             f"a worker has ocucb {__version__} but was sent work by ocucb {version}, which "
             "gives different numbers; install the same version everywhere."
         )
-    specification: Specification = pickle.loads(inside)
-    if specification.identity != identity:
+    played: Packable = pickle.loads(inside)
+    if played.identity != identity:
         raise RuntimeError(
             f"a worker finds another version of {label} than the one it was sent: its code must "
             "be the same everywhere, including the values of globals."
         )
-    specification.prepare()
-    _keep(package, specification)
-    return specification
+    played.prepare()
+    _keep(package, played)
+    return played
 
 
-def _keep(package: bytes, specification: Specification) -> None:
+def _keep(package: bytes, played: Packable) -> None:
     with _RECEIVING:
         while len(_RECEIVED) >= 64:
             del _RECEIVED[next(iter(_RECEIVED))]
-        _RECEIVED[package] = specification
+        _RECEIVED[package] = played

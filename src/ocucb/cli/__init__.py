@@ -17,6 +17,7 @@ from .reports import league, reproduce
 from .results import results
 from .shared import report_errors, standard_output
 from .simulate import simulate
+from .sweep import sweep
 from .theory import theory
 from .tune import tune
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, tune, results, policies, gittins, reproduce, league, theory):
+for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 

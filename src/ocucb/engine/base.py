@@ -165,21 +165,24 @@ class Outcome(NamedTuple):
     ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``noise[run, mark]``, the summed deviation
     from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
     has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the other arms,
-    and for all of its own, in units of sigma.
+    and for all of its own, in units of sigma. Unless it is empty, ``arm_noise[run, arm]``: the same
+    for each arm.
     """
 
     regret: Floats
     pulls: Counts
     noise: Floats
     luck: Floats
+    arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
 
 
-def new_outcome(runs: int, game: Game) -> Outcome:
-    """Return arrays for the outcome of some runs."""
+def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
+    """Return arrays for the outcome of some runs, with the noise of each arm if asked for."""
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
     marks = np.isfinite(game.mixture[MARKS]).sum()
-    return Outcome(regret, pulls, np.zeros((runs, int(marks))), np.zeros((runs, 2)))
+    noise, luck = np.zeros((runs, int(marks))), np.zeros((runs, 2))
+    return Outcome(regret, pulls, noise, luck, np.zeros((runs, game.means.size if by_arm else 0)))
 
 
 def skip_obstacle(

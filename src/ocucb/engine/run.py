@@ -249,6 +249,8 @@ def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> 
     for i in range(run.pulls.size):
         outcome.pulls[row, i] = np.int64(run.pulls[i])
         finite = finite and abs(run.sums[i]) < np.inf
+        if outcome.arm_noise.shape[1] > 0:
+            outcome.arm_noise[row, i] = run.sums[i] - run.pulls[i] * game.means[i]
         # the noise of an arm that rounding drowns is no martingale
         heard = game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i])
         if game.tilted >= 0 and heard:
