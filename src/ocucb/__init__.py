@@ -85,13 +85,13 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
-    from .tuning import TuningInterrupted as TuningInterrupted
-    from .tuning import TuningResult as TuningResult
-    from .tuning import tune as tune
     from .sweeps import Maximum as Maximum
     from .sweeps import SweepCurve as SweepCurve
     from .sweeps import SweepResult as SweepResult
     from .sweeps import sweep as sweep
+    from .tuning import TuningInterrupted as TuningInterrupted
+    from .tuning import TuningResult as TuningResult
+    from .tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:
