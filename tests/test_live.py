@@ -95,7 +95,8 @@ class AgainstModel(RuleBasedStateMachine):
             horizon = 60
         elif policy.family.table is not None:
             horizon = horizon or 30
-        known = scale(text) if told or policy.family.needs_sigma else {}
+        needed = self.bernoulli or policy.family.needs_sigma
+        known = scale(text) if told or needed else {}
         rules._FIRST_HORIZON = 7  # then 18 and 76
         self.bandit = Bandit(range(arms), policy, horizon, rng=seed, **known)
         stream = self.bandit.to_dict()["stream"]
