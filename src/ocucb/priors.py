@@ -61,42 +61,28 @@ draw: Callable[..., None]
 
 
 def draw_rows(
-    values: Any,
-    shares: Floats,
-    arms: Counts,
-    means: Floats,
-    scales: Floats,
-    key: Words,
-    first: int,
-    stream: Words,
+    values: Any, shares: Floats, drawn: Drawn, key: Words, first: int, stream: Words
 ) -> None:
     """Draw one problem after the other; `shares` cumulates how likely 1, 2, ... arms are."""
-    for row in range(arms.size):
+    for row in range(drawn.arms.size):
         start_stream(stream, key, first + row, PROBLEMS)
-        count = means.shape[1]
+        count = drawn.means.shape[1]
         if shares.size > 0:
             place, count = uniform(stream), 1
             while count < shares.size and place >= shares[count - 1]:
                 count += 1
-        arms[row] = count
-        draw(means[row, :count], stream, *values)
+        drawn.arms[row] = count
+        draw(drawn.means[row, :count], stream, *values)
 
 
 def draw_rows_with_scales(
-    values: Any,
-    shares: Floats,
-    arms: Counts,
-    means: Floats,
-    scales: Floats,
-    key: Words,
-    first: int,
-    stream: Words,
+    values: Any, shares: Floats, drawn: Drawn, key: Words, first: int, stream: Words
 ) -> None:
     """Do the same where the arms' scales are drawn, too."""
-    for row in range(arms.size):
+    for row in range(drawn.arms.size):
         start_stream(stream, key, first + row, PROBLEMS)
-        arms[row] = means.shape[1]
-        draw(means[row], scales[row], stream, *values)
+        drawn.arms[row] = drawn.means.shape[1]
+        draw(drawn.means[row], drawn.scales[row], stream, *values)
 
 
 def pick_rows(places: Counts, count: int, key: Words, first: int, stream: Words) -> None:
@@ -216,28 +202,16 @@ class Formula:
         code = self.recipe.code.identity or self.recipe.name
         return f"formula {code} {self.arms} {numbers} {told}"
 
-    @property
-    def codes(self) -> list[Snapshot]:
-        """What it may depend on that is a user's."""
-        return [self.recipe.code]
-
-    def retaken(self) -> Formula:
-        """Return it with the function of now, if it is unknown whether that has changed."""
-        if self.recipe.code.unknown is None:
-            return self
-        return replace(self, recipe=Recipe(self.recipe.function))
-
     def draw(self, key: Words, first: int, runs: int) -> Drawn:
         """Draw the problems of consecutive runs."""
-        shape = runs, self.arms
-        means, scales = np.full(shape, math.nan), np.full(shape, self.scale)
-        arms, stream = np.empty(runs, np.int64), np.zeros(4, np.uint64)
-        shares = np.array(self.shares)
-        self.recipe.kernel(self.values, shares, arms, means, scales, key, first, stream)
+        shape, stream = (runs, self.arms), np.zeros(4, np.uint64)
         sigma = np.full(runs, math.nan if self.sigma is None else self.sigma)
+        vectors = np.full(shape, math.nan), np.full(shape, self.scale)
+        drawn = Drawn(np.empty(runs, np.int64), *vectors, sigma)
+        self.recipe.kernel(self.values, np.array(self.shares), drawn, key, first, stream)
         if self.sigma is None and runs:
-            sigma = scales.max(axis=1)
-        return Drawn(arms, means, scales, sigma)
+            sigma[:] = drawn.scales.max(axis=1)
+        return drawn
 
     def examples(self, key: Words) -> Drawn:
         """Return problems that stand for all."""
@@ -267,15 +241,6 @@ class Listed:
         for part in self.drawn:
             digest.update(part.tobytes())
         return f"list {digest.hexdigest()}"
-
-    @property
-    def codes(self) -> list[Snapshot]:
-        """What it may depend on that is a user's: nothing but the rewards."""
-        return []
-
-    def retaken(self) -> Listed:
-        """Return it as it is."""
-        return self
 
     def draw(self, key: Words, first: int, runs: int) -> Drawn:
         """Draw the problems of consecutive runs."""
@@ -338,11 +303,13 @@ class Prior:
     @property
     def codes(self) -> list[Snapshot]:
         """A user's functions that draw problems."""
-        return self.source.codes
+        return [self.source.recipe.code] if isinstance(self.source, Formula) else []
 
     def retaken(self) -> Prior:
         """Return the prior with functions of now, if it is unknown whether they have changed."""
-        source, rewards = self.source.retaken(), self.rewards
+        source, rewards = self.source, self.rewards
+        if isinstance(source, Formula) and source.recipe.code.unknown is not None:
+            source = replace(source, recipe=Recipe(source.recipe.function))
         if rewards.code.unknown is not None:
             rewards = replace(rewards)
         if source is self.source and rewards is self.rewards:
@@ -601,7 +568,7 @@ def _of_function(
     }
     for key in given:
         if key not in defaults:
-            known = ", ".join(["K", *defaults, *(["sigma"] if "sigma" not in defaults else [])])
+            known = ", ".join(["K", *defaults, "sigma"])
             raise ValueError(f"the prior {name!r} has no parameter {shown(key)}; it has {known}.")
     values = {}
     for key, default in defaults.items():
