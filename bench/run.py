@@ -21,6 +21,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -39,7 +40,7 @@ from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.scheduler import tilt
 from ocucb.simulation import specify
-from ocucb.specification import run_blocks
+from ocucb.specification import Specification, run_blocks
 
 ROUNDS = 5
 SECONDS = 0.15  # length of one timing
@@ -405,6 +406,58 @@ def _choice_of_clicks() -> Iterator[str]:
                 yield line
 
 
+def priors() -> list[str]:
+    """Section: a problem drawn for each run, against the same problem in every run."""
+    lines = [
+        "## Priors",
+        "",
+        "Speed with a problem drawn for each run, from a list that holds a single one, relative to",
+        "that on this problem itself: blocks of `simulate`, drawing and ranking included.",
+        "",
+        "| problem | n | policy | engine | ratio | goal |",
+        "|---|---|---|---|---|---|",
+    ]
+    clicks = ocucb.bernoulli([0.016, 0.014, 0.012, 0.01])
+    for problem, horizon, who, engine in (
+        (parse_problem("gap:K=10,gap=0.3"), 10**4, "ocucb", "skip"),
+        (parse_problem("gap:K=10,gap=0.3"), 10**4, "ucb", "step"),
+        (parse_problem("gap:K=2,gap=0.3"), 100, "ocucb", "step"),
+        (clicks, 14_000, "ocucb", "skip"),
+    ):
+        specs = [
+            specify(parse_policy(who), what, horizon, np.array([horizon]), 1, engine)
+            for what in (problem, ocucb.prior([problem]))
+        ]
+        plays = [partial(_play_blocks, spec) for spec in specs]
+        for play in plays:
+            play(1)  # compiled
+        fixed, drawn = best_times(*plays)
+        ratio = fixed / drawn
+        mark = " **missed**" * (ratio < 0.8)
+        lines.append(
+            f"| {problem.name} | {horizon:,} | {who} | {engine} | {ratio:.2f}{mark} | 0.8 |"
+        )
+        print(lines[-1], flush=True)
+    lines += ["", "| prior | ns to draw a problem |", "|---|---|"]
+    for text in ("normal:K=10", "beta:K=10", "headlines:K=4", "headlines"):
+        prior = ocucb.prior(text)
+        (seconds,) = best_times(lambda blocks, prior=prior: _draw_blocks(prior, blocks))
+        lines.append(f"| {text} | {1e9 * seconds / 1024:.0f} |")
+    return lines
+
+
+def _play_blocks(specification: Specification, blocks: int) -> None:
+    """Play blocks of 1024 runs."""
+    for block in range(blocks):
+        specification.play(1024 * block, 1024)
+
+
+def _draw_blocks(prior: ocucb.Prior, blocks: int) -> None:
+    """Draw blocks of 1024 problems."""
+    for block in range(blocks):
+        prior.drawn(1, 1024 * block, 1024)
+
+
 def sampling() -> list[str]:
     """Section: what importance sampling and the correction for luck save."""
     lines = [
@@ -473,6 +526,54 @@ def _sampling_gain(
     )
     fewer = deviation**2 / (2 * runs) / float(np.mean(np.square(errors)))
     return deviation, fewer, auto / play, (auto + pilot) / play
+
+
+def sweep() -> list[str]:
+    """Section: what pooling saves along an axis of problems."""
+    lines = [
+        "## Sweeps",
+        "",
+        "Processor time to equal precision with one simulation for each point, divided by that of",
+        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are",
+        "geometric means over the points; in the last rows points are so far apart that they",
+        "share nothing.",
+        "",
+        "| problem | points | n | policy | ratio of variances: mean | least | largest "
+        "| time, sweep/simulations | ratio | goal |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for arms, gaps, horizon, who, goal in (
+        (2, np.linspace(0.01, 1.0, 100), 10**4, "ocucb", 10.0),
+        (10, np.linspace(0.02, 2.0, 100), 10**4, "ocucb", 6.0),
+        (2, np.linspace(0.02, 1.0, 50), 10**4, "thompson", 6.0),
+        (2, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
+        (10, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
+    ):
+        problems = [ocucb.gap(arms, float(d)) for d in gaps]
+        ocucb.sweep(who, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
+        pooled, alone, ratios = 0.0, 0.0, []
+        for seed in range(3):
+            began = time.process_time()
+            curve = ocucb.sweep(who, problems, horizon, rng=seed, workers=1)[0]
+            between = time.process_time()
+            errors = [
+                ocucb.simulate(
+                    who, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon]
+                )[0].stderr[-1]
+                for each in problems
+            ]
+            pooled, alone = pooled + between - began, alone + time.process_time() - between
+            ratios.append((np.array(errors) / curve.stderr) ** 2)
+        gains = np.exp(np.log(ratios).mean(axis=0))
+        gain, cost = float(np.exp(np.log(gains).mean())), pooled / alone
+        missed = " **missed**" * (gain / cost < goal)
+        lines.append(
+            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} "
+            f"| {gains.min():.1f} | {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} "
+            f"| {goal:g}{missed} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
 
 
 def cold() -> list[str]:
@@ -786,6 +887,13 @@ def serve() -> list[str]:
     return service.section()
 
 
+def tune() -> list[str]:
+    """Section: how close tuning comes to a fine grid, and how long it takes."""
+    import tuning
+
+    return tuning.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -798,6 +906,9 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "peers": peers,
     "choice": choice,
     "sampling": sampling,
+    "priors": priors,
+    "tune": tune,
+    "sweep": sweep,
     "cold": cold,
     "workers": workers,
     "serve": serve,

@@ -1,4 +1,4 @@
-"""Write what README.md and docs/league.md say about the league, from data that tests/data keeps.
+"""Write what README.md and docs say about the league, from data that tests/data keeps.
 
 Without arguments, the texts are rendered again from tests/data/league; the tests fail if they
 differ. With the folder of a league at default precision and seed 1, data and pictures are replaced
@@ -22,6 +22,7 @@ from ocucb.league import CONTESTS
 from ocucb.league.advice import advise
 from ocucb.league.measure import PRECISION, Skipped
 from ocucb.league.page import Report, percent
+from ocucb.league.problems import KINDS
 from ocucb.league.questions import QUESTIONS, Cells
 from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "data" / "league"
 FILES = ("cells.csv", "policies.csv", "skipped.csv")
 PICTURES = ("ratios", *QUESTIONS)
-PAGES = (ROOT / "README.md", ROOT / "docs" / "league.md")
+PAGES = tuple(ROOT / name for name in ("README.md", "docs/league.md", "docs/open-problems.md"))
 
 
 def keep(folder: Path) -> None:
@@ -122,16 +123,15 @@ def short_table(report: Report) -> str:
 
 
 def tables(report: Report) -> str:
-    """Return the two tables, by worst ratio."""
+    """Return a table for each kind of reward, by worst ratio."""
     parts = []
-    for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
-        contests = [one for one in report.standings.contests if one.clicks == clicks]
+    for kind, title in KINDS.items():
         rows = [
             f"| {row.player.label}{'' if row.player.needs_horizon else '*'} | "
             f"{row.worst.value:.2f} ({row.worst.where}) | {mean_ratio(row)} | "
             f"{row.deviation:.2f} | {risk(row)} | {row.player.defaults} | "
             f"{row.played} of {row.contests} |\n"
-            for row in report.standings.table(contests)
+            for row in report.standings.table(report.standings.of_kind(kind))
         ]
         head = "worst ratio | geometric mean | deviation | P(disaster) | defaults | problems |"
         parts.append(f"| {title} | {head}\n|---|---|---|---|---|---|---|\n{''.join(rows)}")
@@ -163,6 +163,8 @@ def texts() -> dict[str, str]:
         )
         found["league-findings"] = FINDINGS.format(advice_table(report), tables(report))
     found["league-findings"] += f"## The open questions of the paper\n\n{question_text(report)}\n"
+    for name in report.questions:
+        found[f"question-{name}"] = f"{QUESTIONS[name].answer(report.answers)}\n"
     return found
 
 

@@ -1,6 +1,6 @@
 """Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [clicks] [alpha] [headlines] [variance] [thompson]
+python docs/one_idea_tables.py [clicks] [alpha] [headlines] [variance] [price] [thompson] [long]
 """
 
 from __future__ import annotations
@@ -196,6 +196,47 @@ def variance() -> None:
     compare(players, labels, problems)
 
 
+def price() -> None:
+    """What it costs not to know sigma, beside the ratio of the lower bounds for n → ∞."""
+
+    def rows() -> Iterable[list[str]]:
+        for gap in (0.3, 1.0, 2.0, 3.0):
+            pair = [
+                played(name, ocucb.gap(2, gap), 10_000, 4 * RUNS)
+                for name in ("ocucb-normal", "ocucb")
+            ]
+            ratio = pair[0].mean_regret / pair[1].mean_regret
+            error = ratio * math.hypot(*(one.stderr[-1] / one.mean_regret for one in pair))
+            yield [f"{gap:g}", f"{ratio:.2f} ± {error:.2f}", f"{gap**2 / math.log1p(gap**2):.2f}"]
+
+    print_table(["Δ/σ", "measured, n = 10⁴", "n → ∞"], rows())
+
+
+@ocucb.sampling_policy(unplayed_index="nonincreasing")
+def Uncapped(pulls: float, t: float, horizon: float, arms: float) -> float:
+    """OC-Thompson without its cap."""
+    return math.sqrt(0.3 * math.log(2.0 * horizon / t) / pulls)
+
+
+def long() -> None:
+    """Thompson sampling at long horizons: why posteriors are not widened."""
+    problems = [
+        (f"n = 10{power}", ocucb.gap(2, 0.3), 10**n)
+        for n, power in ((4, "⁴"), (6, "⁶"), (8, "⁸"), (10, "¹⁰"))
+    ]
+    players = ("thompson", Uncapped(), "oc-thompson", "ocucb")
+
+    def rows() -> Iterable[list[str]]:
+        for title, problem, n in problems:
+            found = ocucb.simulate(players, problem, n, RUNS, rng=1, progress=False)
+            usual = found[0].mean_regret
+            yield [title] + [
+                f"{one.mean_regret / usual:.2f} ± {one.stderr[-1] / usual:.2f}" for one in found[1:]
+            ]
+
+    print_table(["", "without the cap", "oc-thompson", "ocucb"], rows())
+
+
 def thompson() -> None:
     """Thompson sampling with and without the horizon."""
     n = 10_000
@@ -211,7 +252,7 @@ def thompson() -> None:
         ("100 arms, Δ = 0.5, n = 5·10⁴", ocucb.gap(100, 0.5), 50_000),
         ("MOSS's trap, K = 20, n = 8,000", ocucb.moss_failure(20), 8000),
     ]
-    players = ["thompson", "mots", "ocucb"]
+    players = ["thompson", "mots", "irs-fh", "ocucb"]
     players += [f"oc-thompson:c={c:g}" for c in (0.1, 0.2, 0.3, 0.5)]
     labels = [player.removeprefix("oc-thompson:").replace("=", " = ") for player in players]
     compare(players, labels, problems)
@@ -222,7 +263,9 @@ TABLES: dict[str, Callable[[], None]] = {
     "alpha": alpha,
     "headlines": news,
     "variance": variance,
+    "price": price,
     "thompson": thompson,
+    "long": long,
 }
 
 

@@ -38,10 +38,11 @@ def play(
     if mixture is not None:
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
-    K, sigma, p, unit = problem.arms, problem.sigma, policy.parameters, problem.rewards.binary
-    form = policy.family.form(unit).rule
-    kind, inputs = form.kind, form.inputs
-    twin = twin or twin_of(policy, unit)
+    K, sigma, p = problem.arms, problem.sigma, policy.parameters
+    known = problem.rewards.unit, problem.rewards.binary
+    form, inputs = policy.family.form(*known).rule, policy.family.rule.inputs
+    kind, varied = form.kind, form.takes_variance
+    twin = twin or twin_of(policy, *known)
     if kind == "choice":
         rule = twin(K, n, **p)
     T = [0] * K
@@ -54,12 +55,12 @@ def play(
         if t <= K:
             arm = t - 1
         elif kind == "choice":
-            known = (T, S, [variance(one) for one in seen]) if "squares" in inputs else (T, S)
-            arm = rule.choose(t, *known, sigma, choices)
-        elif "variance" in inputs:
-            moments = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
-            arm = argmax([twin(*moments[i], T[i], t, n, K, sigma, **p) for i in range(K)], choices)
-        elif is_whole(policy, unit):
+            moments = (T, S, [variance(one) for one in seen]) if varied else (T, S)
+            arm = rule.choose(t, *moments, sigma, choices)
+        elif varied:
+            two = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
+            arm = argmax([twin(*two[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices)
+        elif is_whole(policy, *known):
             means = [S[i] / T[i] for i in range(K)]
             arm = argmax(
                 [twin(means[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices
@@ -69,10 +70,10 @@ def play(
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
-        mean = problem.means[arm]
+        mean = float(problem.means[arm])
         if arm == tilted and T[arm] < length:
             mean = mean - shift
-        reward = problem.rewards.draw(mean, problem.scales[arm], rewards)
+        reward = problem.reward(arm, rewards, mean)
         T[arm] += 1
         S[arm] += reward
         seen[arm].append(reward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from naive import variance
 
 from ocucb.policies import Policy
 from ocucb.random import normal
-from policy_table import TABLE, argmax
+from policy_table import argmax, is_whole, twin_of
 
 
 class NaiveArm:
@@ -32,13 +33,24 @@ class NaiveArm:
 
 class NaiveBandit:
     def __init__(
-        self, names: list[Any], policy: Policy, horizon: int, sigma: float, words: list[str]
+        self,
+        names: list[Any],
+        policy: Policy,
+        horizon: int | None,
+        sigma: float | None,
+        words: list[str],
+        first: int = 1000,
+        unit: bool = False,
     ) -> None:
+        """An open horizon, None, is `first`, and larger whenever it is reached."""
         self.all = [NaiveArm(name) for name in names]
         self.policy = policy
-        self.twin = TABLE[policy.family.name].twin
-        self.n = horizon
-        self.sigma = sigma
+        self.twin = twin_of(policy, unit, binary=False)
+        self.whole = is_whole(policy, unit, binary=False)
+        self.varied = policy.family.form(unit, binary=False).rule.takes_variance
+        self.open = horizon is None
+        self.n = first if horizon is None else horizon
+        self.sigma = 0.0 if sigma is None else sigma
         self.stream = np.array([int(word, 16) for word in words], dtype=np.uint64)
         self.rounds = 0
         self.forget()
@@ -58,8 +70,15 @@ class NaiveBandit:
     def ask(self) -> str | int:
         arm = self.choose()
         arm.open += 1
-        self.rounds += 1
+        self.count()
         return arm.name
+
+    def count(self) -> None:
+        """One round more; an open horizon that is reached grows."""
+        self.rounds += 1
+        if self.open and self.rounds == self.n:
+            self.n = floor(self.n**1.5)
+            self.forget()
 
     def choose(self) -> NaiveArm:
         for arm in self.active:
@@ -79,21 +98,22 @@ class NaiveBandit:
         return known[argmax([self.index(arm) for arm in known], self.stream)]
 
     def index(self, arm: NaiveArm) -> float:
-        inputs = self.policy.family.rule.inputs
-        if "mean" not in inputs:
+        if not self.whole:
             return arm.mean + self.width(arm)
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        seen = (arm.mean, variance(arm.seen)) if "variance" in inputs else (arm.mean,)
-        state = (*seen, T, t, self.n, len(self.active), self.sigma)
+        seen = (arm.mean, variance(arm.seen)) if self.varied else (arm.mean,)
+        state = (*seen, T, t, self.n, self.others(), self.sigma)
         return self.twin(*state, **self.policy.parameters)
+
+    def others(self) -> Any:
+        if "effective_arms" in self.policy.family.rule.inputs:
+            return [other.pulls for other in self.active]
+        return len(self.active)
 
     def width(self, arm: NaiveArm) -> float:
         """What is added to the mean, or the deviation of the sample around it."""
         T, t = min(arm.pulls, self.n), min(self.rounds + 1, self.n)
-        others: Any = len(self.active)
-        if "effective_arms" in self.policy.family.rule.inputs:
-            others = [other.pulls for other in self.active]
-        return self.sigma * self.twin(T, t, self.n, others, **self.policy.parameters)
+        return self.sigma * self.twin(T, t, self.n, self.others(), **self.policy.parameters)
 
     def rule(self) -> int:
         """Choice policies: open asks count as pulls that paid the mean, or the best mean."""
@@ -106,7 +126,7 @@ class NaiveBandit:
             for arm in arms
         ]
         known: tuple[Any, ...] = (pulls, sums)
-        if "squares" in self.policy.family.rule.inputs:
+        if self.varied:
             known += ([variance(arm.seen) if arm.rewards else 0.0 for arm in arms],)
         return self.choice.choose(t, *known, self.sigma, self.stream)
 
@@ -115,14 +135,14 @@ class NaiveBandit:
         if arm.open:
             arm.open -= 1
         else:
-            self.rounds += 1
+            self.count()
         arm.rewards += 1
         arm.sum += reward
         arm.seen.append(reward)
 
     def play(self, name: str | int) -> None:
         self.arm(name).open += 1
-        self.rounds += 1
+        self.count()
 
     def cancel(self, name: str | int) -> None:
         self.arm(name).open -= 1
@@ -139,5 +159,5 @@ class NaiveBandit:
         self.forget()
 
     def extend(self, horizon: int) -> None:
-        self.n = horizon
+        self.n, self.open = horizon, False
         self.forget()

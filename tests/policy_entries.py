@@ -10,12 +10,12 @@ import numpy as np
 
 import ocucb
 from ocucb import problems
-from ocucb.random import below
 
 PROBLEMS: dict[str, Callable[..., ocucb.Problem]] = {
     "gaussian": lambda means: problems.gaussian(means, sigma=0.5 + np.arange(len(means)) / 4),
     "bernoulli": problems.bernoulli,
     "uniform": lambda means: problems.uniform_rewards(means, halfwidth=0.25),
+    "beta": lambda means: problems.beta_rewards(means, concentration=1.5 + np.arange(len(means))),
 }
 
 
@@ -31,6 +31,7 @@ class Entry:
     logarithmic: bool  # its regret grows like log n
     reference: bool  # data/regret.csv has rows of it
     unit: Any  # the twin on rewards in [0, 1], where it is another: a whole index, or a class
+    varied: Any  # the twin on those that may be other than 0 and 1, where it is yet another
     by_hand: dict[str, float]  # settings, and the bonus for T = 4, t = 100, n = 1000, K = 5
     horizons: tuple[int, ...]  # the few that it is tested at; none: any
     largest_horizon: float
@@ -47,6 +48,7 @@ def entry(
     logarithmic: bool = True,
     reference: bool = False,
     unit: Any = None,
+    varied: Any = None,
     by_hand: dict[str, float] | None = None,
     horizons: tuple[int, ...] = (),
     largest_horizon: float = 2.0**53,
@@ -56,15 +58,9 @@ def entry(
     def register(twin: Any) -> Any:
         name = settings[0].partition(":")[0]
         skipping = (skips, like, logarithmic)
-        facts = (*skipping, reference, unit, by_hand or {}, horizons, largest_horizon)
+        other = varied or getattr(unit, "varied", None)
+        facts = (*skipping, reference, unit, other, by_hand or {}, horizons, largest_horizon)
         TABLE[name] = Entry(twin, settings, rewards, *facts)
         return twin
 
     return register
-
-
-def argmax(values: list[float], stream: Any) -> int:
-    """Return the place of the largest, drawn where several are."""
-    best = max(values)
-    tied = [i for i, value in enumerate(values) if value == best]
-    return tied[0] if len(tied) == 1 else tied[below(stream, len(tied))]

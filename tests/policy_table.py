@@ -20,6 +20,8 @@ To add a policy, write the twin below and decorate it with `entry`. Its signatur
 - where `unit` is given, that is the twin on Bernoulli rewards (and for a bandit with the bounds 0
   and 1): ``index(mean, T, t, n, K, sigma, **parameters)``, with the list of all pulls as above,
   or a class;
+- where `varied` is given, that is the twin on other rewards in [0, 1]: the same, with the variance
+  after the mean, or a class whose ``choose`` takes the list of variances after S;
 - choice: a class, made with ``(K, n, **parameters)`` for every run, whose ``choose(t, T, S, sigma,
   stream)`` returns an arm; T and S are lists of pulls and of sums of rewards. If the policy takes
   the squares, ``choose(t, T, S, V, sigma, stream)``, with the list of empirical variances.
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from math import ceil, e, exp, floor, inf, isclose, log, log1p, sqrt
+from math import ceil, e, exp, floor, log, log1p, sqrt
 from typing import Any
 
 from scipy import special
@@ -40,7 +42,8 @@ from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
 from policy_entries import PROBLEMS as PROBLEMS
-from policy_entries import TABLE, Entry, argmax, entry
+from policy_entries import TABLE, Entry, entry
+from twins_kl import UnitIMED, VariedIMED, argmax, kl_index
 
 # Index policies
 
@@ -101,29 +104,6 @@ def gittins_approx_bonus(T: float, t: float, n: float, K: int) -> float:
         return 0.0
     beta = min(M / (4 * log(M) ** 1.5), M / (4 * T * sqrt(log(M / T))))
     return sqrt(2 / T * log(max(1.0, beta)))
-
-
-def bernoulli_kl(p: float, q: float) -> float:
-    def part(x: float, y: float) -> float:
-        return 0.0 if x == 0 else inf if y == 0 else x * log(x / y)
-
-    return part(p, q) + part(1 - p, 1 - q)
-
-
-def kl_index(budget: Callable[..., float]) -> Callable[..., float]:
-    """Return the largest q with T * kl(mean, q) <= budget, by bisection."""
-
-    def index(mean: float, T: float, t: float, n: float, K: int, sigma: float, **p: float) -> float:
-        most = budget(T, t, n, K, **p)
-        low, high = mean, 1.0
-        if most <= 0 or mean == 1:
-            return mean
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if T * bernoulli_kl(mean, middle) <= most else (low, middle)
-        return low
-
-    return index
 
 
 def gaussian_bonus(budget: Callable[..., float]) -> Callable[..., float]:
@@ -388,14 +368,21 @@ class OCBeta:
         self.n, self.c, self.psi = n, c, psi
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        w = self.c * log(self.psi * self.n / t)
+        w = min(1, self.c * log(self.psi * self.n / t))
         pairs = zip(S, T, strict=True)
         return argmax([beta(stream, 1 + s / w, 1 + (T - s) / w) for s, T in pairs], stream)
 
 
 @entry("oc-thompson", "oc-thompson:c=1,psi=1.5", skips=True, unit=OCBeta)
 def oc_thompson_deviation(T: float, t: float, n: float, K: int, c: float, psi: float) -> float:
-    return sqrt(c * log(psi * n / t)) / sqrt(T)
+    return sqrt(min(1, c * log(psi * n / t))) / sqrt(T)
+
+
+@entry("irs-fh", skips=True)
+def irs_fh_deviation(T: float, t: float, n: float, K: int) -> float:
+    """The deviation of the mean of all rewards to come, given what is known now."""
+    rest = n - t + 1
+    return sqrt(1 / T - 1 / (T + rest))
 
 
 # Choice policies
@@ -507,31 +494,7 @@ class BernoulliGittins:
         return argmax(indices, stream)
 
 
-class UnitIMED:
-    """Smallest T * kl(mean, best mean) + log T, for rewards of 0 and 1."""
-
-    def __init__(self, K: int, n: int) -> None:
-        self.K = K
-
-    def divergence(self, mean: float, best: float, sigma: float) -> float:
-        return bernoulli_kl(mean, best)
-
-    def values(self, T: list[int], S: list[float], sigma: float) -> list[float]:
-        means = [s / pulls for s, pulls in zip(S, T, strict=True)]
-        found = [
-            -(pulls * self.divergence(mean, max(means), sigma) + log(pulls))
-            for mean, pulls in zip(means, T, strict=True)
-        ]
-        # different pulls and successes may have the same value, but not the same digits
-        best = max(found)
-        near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
-        return [best if tied else one for one, tied in zip(found, near, strict=True)]
-
-    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        return argmax(self.values(T, S, sigma), stream)
-
-
-@entry("imed", skips=True, unit=UnitIMED)
+@entry("imed", skips=True, unit=UnitIMED, varied=VariedIMED)
 class IMED(UnitIMED):
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return (best - mean) ** 2 / (2 * sigma**2)
@@ -636,15 +599,17 @@ def make(text: str) -> ocucb.Policy:
         return parse_policy(text)
 
 
-def twin_of(policy: ocucb.Policy, unit: bool) -> Any:
-    """Return the twin of a policy, given whether rewards are known to lie in [0, 1]."""
+def twin_of(policy: ocucb.Policy, unit: bool, binary: bool = True) -> Any:
+    """Return the twin of a policy, given what is known of rewards (see `PolicyFamily.form`)."""
     one = TABLE[policy.family.name]
+    if unit and not binary and one.varied is not None:
+        return one.varied
     return one.unit if unit and one.unit is not None else one.twin
 
 
-def is_whole(policy: ocucb.Policy, unit: bool) -> bool:
+def is_whole(policy: ocucb.Policy, unit: bool, binary: bool = True) -> bool:
     """Tell whether an index policy's twin states the whole index."""
-    family = policy.family.form(unit)
+    family = policy.family.form(unit, binary)
     return isinstance(family.rule, IndexRule) and not isinstance(family.rule, BonusRule)
 
 

@@ -70,6 +70,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"sigma": 1.0, "scales": 1.0},
     ),
     "parse_problem": (lambda sigma: ocucb.parse_problem("gap", sigma), {"sigma": 1.0}),
+    "prior": (
+        lambda **given: ocucb.prior("normal", **given),
+        {"K": 3, "mean": 0.0, "sd": 1.0, "sigma": 1.0},
+    ),
+    "Prior.problems": (ocucb.prior("beta", K=2).problems, {"runs": 3, "rng": 1}),
     "Bandit": (bandit, {"horizon": 100, "sigma": 1.0, "rng": 1}),
     "bounds": (lambda bound: bandit(sigma=None, bounds=(-1.0, bound)), {"bound": 1.0}),
     "ask": (lambda count: bandit().ask(count), {"count": 2}),

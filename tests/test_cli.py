@@ -35,6 +35,13 @@ def test_simulate_prints_a_table():
     assert without_time.sub("", done.stdout.strip()) == without_time.sub("", expected.table())
 
 
+def test_the_default_is_the_best_we_know():
+    done = run(*"simulate --means 0.03,0.02 --rewards bernoulli -n 50 -r 5 --json".split())
+    played = [row["policy"].partition(":")[0] for row in json.loads(done.stdout)]
+    assert played == ["kl-ocucb", "ucb", "moss"]
+    assert "kl-ocucb" in " ".join(run("simulate", "--help").stdout.split())
+
+
 def test_what_libraries_tell_each_other_is_no_note(capsys):
     class Deprecated(UserWarning, DeprecationWarning):
         """As pyparsing has it, of which older versions of matplotlib make use."""

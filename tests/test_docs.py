@@ -95,7 +95,7 @@ def service(tmp_path, monkeypatch) -> dict[str, object]:
 
     monkeypatch.setattr(client.httpx, "Client", connect)
     bandit = client.Client("http://testserver", "colours", token)
-    bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
+    bandit.create(["red", "green"])
     yield {"url": "http://testserver", "token": token, "bandit": bandit}
     storage.close()
 
@@ -273,6 +273,13 @@ def test_the_table_of_delays_can_be_made(capsys):
     delays.HORIZON, delays.RUNS = 30, 2
     delays.main()
     assert capsys.readouterr().out.count("|") == 30
+
+
+def test_the_table_of_horizons_can_be_made(capsys):
+    horizons = script("live_horizon")
+    horizons.HORIZON, horizons.RUNS = 30, 2
+    horizons.main()
+    assert capsys.readouterr().out.count("|") == 45
 
 
 @pytest.mark.parametrize("name", ["run", "weights", "luck", "bars", "tails"])

@@ -21,7 +21,7 @@ from ocucb.league.advice import advise, answer, safe
 from ocucb.league.entrants import origin, registered, suits
 from ocucb.league.measure import BUDGET, RARE, Cell, Skipped, Task, make_task, read_cell
 from ocucb.league.page import Report
-from ocucb.league.problems import DISASTER, disaster_level, select
+from ocucb.league.problems import DISASTER, HEADLINES, KINDS, disaster_level, select
 from ocucb.league.questions import (
     ALPHAS,
     GAPS,
@@ -44,7 +44,8 @@ from ocucb.scheduler import Job, run_jobs
 
 
 def test_problems_are_those_of_the_issue():
-    assert 22 <= len(CONTESTS) <= 28
+    assert 22 <= len(CONTESTS) <= 48
+    assert {one.kind for one in CONTESTS.values()} == KINDS.keys()
     assert {one.group for one in CONTESTS.values()} == {
         "two arms",
         "many arms",
@@ -53,6 +54,9 @@ def test_problems_are_those_of_the_issue():
         "unbalanced",
         "clicks at 50%",
         "clicks at 2%",
+        "headlines",
+        "ratings",
+        "unequal variances",
         "short horizon",
         "long horizon",
         "worst case over Δ",
@@ -72,19 +76,31 @@ def test_problems_are_those_of_the_issue():
 def test_who_plays_what():
     everybody = {one.family.name: one for one in registered()}
     assert everybody.keys() == ocucb.policies.FAMILIES.keys()
-    gaussian, clicks = CONTESTS["two"], CONTESTS["rare-2"]
-    assert all(suits(one, clicks) for one in everybody.values())
+    gaussian, clicks, ratings = CONTESTS["two"], CONTESTS["rare-2"], CONTESTS["ratings-2"]
+    normal = {"ocucb-normal", "normal-thompson"}
+    for one in everybody.values():
+        assert suits(one, clicks) == (one.family.name not in normal)
+        assert suits(one, ratings) == (not one.family.binary)
     assert suits(everybody["ocucb"], gaussian)
+    assert suits(everybody["ocucb-normal"], CONTESTS["noisy-2"])
     assert not suits(everybody["bernoulli-gittins"], gaussian)
-    # Gaussian rewards make these MOSS, AOCUCB and AdaUCB, which play already
-    for one, same in (("kl-moss", "moss"), ("kl-ucb-h-plus", "aocucb"), ("kl-adaucb", "adaucb")):
+    # Gaussian rewards make these MOSS, AOCUCB, AdaUCB and OCUCB, which play already
+    for one, same in (
+        ("kl-moss", "moss"),
+        ("kl-ucb-h-plus", "aocucb"),
+        ("kl-adaucb", "adaucb"),
+        ("kl-ocucb", "ocucb"),
+    ):
         assert not suits(everybody[one], gaussian)
         state = {"pulls": 7, "t": 300, "horizon": 1000, "arms": 3}
         assert everybody[one].bonus(**state) == pytest.approx(everybody[same].bonus(**state))
 
 
 def test_gittins_for_clicks_plays_several_problems():
-    gittins, clicks = ocucb.BernoulliGittins(), [one for one in CONTESTS.values() if one.clicks]
+    gittins, clicks = (
+        ocucb.BernoulliGittins(),
+        [one for one in CONTESTS.values() if one.kind == "clicks"],
+    )
     long = [one for one in clicks if not one.short]
     assert len(clicks) - len(long) >= 4
     for one in long:
@@ -225,7 +241,7 @@ def test_disasters_exclude():
     assert list(picks(standings).values())[-2] == "a"
     bad = world(CLEAR, bound=dict.fromkeys(CLEAR, 2 * RARE))
     assert len(advise(bad)) == 7
-    assert "On clicks, no policy is known to be free of disasters" in answer(bad)
+    assert "Clicks: no policy is known to be free of disasters" in answer(bad)
 
 
 def test_disasters_that_are_not_known_are_named():
@@ -318,11 +334,11 @@ def test_a_disaster_is_the_same_for_all_policies():
     harmless = read_cell(hard, played(hard, 64))
     assert (harmless.disaster.value, harmless.disaster_bound) == (0.0, 0.0)
     # in every situation with advice about disasters, uniform play has some
-    for clicks in (False, True):
+    for kind in ("gaussian", "clicks"):
         levels = [
             disaster_level(problem, n) / (n * problem.gaps.mean())
             for one in CONTESTS.values()
-            if one.clicks == clicks
+            if one.kind == kind and one.group != HEADLINES
             for problem, n in one.instances
         ]
         assert min(levels) < 0.9

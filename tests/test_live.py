@@ -23,6 +23,7 @@ from scipy import stats
 import ocucb
 from helpers import play_steps
 from ocucb import Bandit, problems
+from ocucb.live import rules
 from ocucb.random import CHOICES, REWARDS, start_stream
 from policy_table import SETTINGS, entry_of, make, needs_clicks, scale
 
@@ -83,17 +84,29 @@ class AgainstModel(RuleBasedStateMachine):
     @initialize(
         text=st.sampled_from([*SETTINGS, "ocucb", "moss", "aocucb", "gittins"]),
         arms=st.sampled_from([1, 2, 3, 5, 40]),
-        horizon=st.integers(3, 60),
+        horizon=st.one_of(st.none(), st.integers(3, 60)),
+        told=st.booleans(),
         seed=st.integers(0, 2**32),
     )
-    def start(self, text, arms, horizon, seed):
+    def start(self, text, arms, horizon, told, seed):
+        policy = make(text)
         self.bernoulli = needs_clicks(text)
         if self.bernoulli:  # a table takes a second
             horizon = 60
-        self.bandit = Bandit(range(arms), make(text), horizon, rng=seed, **scale(text))
+        elif policy.family.table is not None:
+            horizon = horizon or 30
+        needed = self.bernoulli or policy.family.needs_sigma
+        known = scale(text) if told or needed else {}
+        rules._FIRST_HORIZON = 7  # then 18 and 76
+        self.bandit = Bandit(range(arms), policy, horizon, rng=seed, **known)
         stream = self.bandit.to_dict()["stream"]
-        self.model = NaiveBandit(list(range(arms)), make(text), horizon, self.bandit.sigma, stream)
+        self.model = NaiveBandit(
+            list(range(arms)), policy, horizon, self.bandit.sigma, stream, first=7
+        )
         self.rng = np.random.default_rng(seed)
+
+    def teardown(self):
+        rules._FIRST_HORIZON = 1000
 
     def reward(self, choice):
         if self.bernoulli:
@@ -217,7 +230,7 @@ class AgainstModel(RuleBasedStateMachine):
             (bandit.add, (["new", "new"],)),
             (bandit.add, (["new", self.model.active[0].name],)),
             (bandit.retire, ([arm.name for arm in self.model.active],)),
-            (bandit.extend, (self.model.n,)),
+            (bandit.extend, (self.model.rounds if self.model.open else self.model.n,)),
             (bandit.ask, (0,)),
         ][which]
         with pytest.raises(ValueError, match=r"^[^\n]*\.$"):
@@ -227,6 +240,8 @@ class AgainstModel(RuleBasedStateMachine):
     def nothing_is_lost(self):
         if hasattr(self, "model"):
             agree(self.bandit, self.model)
+            planned = (self.bandit.horizon, self.bandit.open_horizon)
+            assert planned == (self.model.n, self.model.open)
 
 
 AgainstModel.TestCase.settings = settings(

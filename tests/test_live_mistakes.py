@@ -222,7 +222,8 @@ def test_policy_that_numba_cannot_compile():
         ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0."),
         ({"horizon": 10**7, "policy": "gittins"}, ValueError, "Gittins"),
         ({"sigma": 1.0}, ValueError, "got both."),
-        ({"bounds": None}, ValueError, "got neither."),
+        ({"bounds": None}, ValueError, "OCUCB has to know how much rewards vary: pass bounds"),
+        ({"policy": "gittins", "horizon": None}, ValueError, "a table for its horizon: pass hori"),
         ({"bounds": (1, 1)}, ValueError, "the lower one first, got 1 and 1."),
         ({"bounds": 3}, TypeError, "a pair (low, high), got 3."),
         ({"bounds": (0, math.inf)}, ValueError, "must be finite"),
@@ -289,7 +290,8 @@ def test_rules_cannot_be_changed_behind_its_back():
     bandit = Bandit("ab", "ucb", 100, bounds=(0, 1), rng=7)
     bandit.ask()
     before = bandit.to_dict()
-    for name in "policy bounds sigma minimize strict seed horizon arms retired rounds".split():
+    rules = "policy bounds sigma minimize strict seed horizon open_horizon arms retired rounds"
+    for name in rules.split():
         old = getattr(bandit, name)
         with pytest.raises(AttributeError, match=rf"^{name} of a bandit cannot be set; [^\n]+\.$"):
             setattr(bandit, name, old)

@@ -58,6 +58,7 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
         ("thompson", ["red", "red", "red", "red", "blue", 3, "red", "blue", "red", "red"]),
         ("improved_ucb", list("bcbcbcbcbc")),
         ("ucb", ["red", "blue", "red", "red", "blue", "blue", "blue", 3, 3, 3, 3, 3]),
+        ("ucb_v", [3, "red"] * 7),
     ],
 )
 def test_files_of_earlier_versions_are_read(name, then):
@@ -67,7 +68,7 @@ def test_files_of_earlier_versions_are_read(name, then):
     saved, bandit = json.loads(before), Bandit.load(path)
     new = {"format_version": _VERSION, "seed": str(saved["seed"]), "own_policy": False}
     assert bandit.to_dict() == saved | new
-    if name == "ucb":
+    if name.startswith("ucb"):
         rewards = random.Random(9)
         for arm in then:
             assert bandit.ask() == arm
@@ -272,7 +273,8 @@ DAMAGE = [
     {"policy": 7},
     {"policy": "ocucb:alpha=-1"},
     {"horizon": 0},
-    {"horizon": None},
+    {"horizon": "many"},
+    {"bounds": None, "sigma": None},
     {"bounds": [1, 0]},
     {"bounds": [0]},
     {"bounds": None, "sigma": -1.0},
@@ -330,9 +332,9 @@ def test_other_files_are_one_sentence(tmp_path):
         with pytest.raises(ValueError, match=r"is not a bandit that ocucb saved[^\n]*\.$"):
             Bandit.load(path)
         assert path.read_bytes() == data
-    for wrong, words in ((3, "it, or a newer one"), (0, "it"), (True, "it"), ("2", "it")):
+    for wrong, words in ((4, "it, or a newer one"), (0, "it"), (True, "it"), ("3", "it")):
         path.write_text(json.dumps({**document, "format_version": wrong}))
-        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 2"
+        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 3"
         with pytest.raises(ValueError, match=f"{reads}; use the version that saved {words}\\.$"):
             Bandit.load(path)
     with pytest.raises(ValueError, match="saved in format a whole number of about 5001 digits, "):

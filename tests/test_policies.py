@@ -38,6 +38,7 @@ def test_entries_say_what_the_families_declare(name):
         skips = isinstance(rule, SamplingRule | BonusRule) and rule.unplayed_index is not None
     assert entry.skips == skips
     assert (entry.unit is not None) == (family.bounded_form is not None)
+    assert (entry.varied is not None) == (family.variance_form is not None)
     if entry.like is not None:
         other = FAMILIES[entry.like].rule
         for fact in ("kind", "unplayed_index", "concave"):
@@ -205,7 +206,7 @@ def test_samples_of_oc_thompson_on_the_unit_interval():
     stream, memory = np.random.SeedSequence(1).generate_state(4, np.uint64), np.zeros(2)
     draws, grid = 40_000, np.linspace(0, 1, 20_001)
     for t in (14.0, 1000.0):
-        w = 0.3 * log(2 * 1000 / t)
+        w = min(1, 0.3 * log(2 * 1000 / t))
         laws = stats.beta(1 + sums / w, 1 + (pulls - sums) / w)
         first = np.trapezoid(laws.pdf(grid[:, None])[:, 0] * laws.cdf(grid[:, None])[:, 1], grid)
         hits = sum(

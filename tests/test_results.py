@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import html
 import json
 import math
 import multiprocessing
@@ -18,7 +19,7 @@ import pytest
 
 import ocucb
 from ocucb.engine import Outcome
-from ocucb.results import SAMPLE_SIZE, Moments
+from ocucb.results import SAMPLE_SIZE, Moments, together
 
 
 @pytest.fixture(scope="module")
@@ -380,8 +381,8 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "other"}', "is not a simulation"),
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
-        ('{"format": "ocucb-simulation", "format_version": 1}', "saved in format 1"),
-        ('{"format": "ocucb-simulation", "format_version": 2}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 2}', "saved in format 2"),
+        ('{"format": "ocucb-simulation", "format_version": 3}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],
@@ -422,11 +423,12 @@ def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
     document = json.loads(path.read_text())
     right = dict.fromkeys(("problem", "rewards", "version", "policy", "label", "engine"), str)
     right |= {"sigma": float, "seconds": float, "worst": float, "seed": int, "weights": list}
+    right["prior"] = bool
     tried = 0
     for find in (lambda whole: whole, lambda whole: whole["policies"][1]):
         for key in sorted(find(document).keys() - {"format", "format_version"}):
             for wrong in [..., *WRONG]:
-                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400, []):
+                if type(wrong) is right.get(key) and wrong in ("", "text", 2.5, 10**400, [], True):
                     continue
                 changed = copy.deepcopy(document)
                 if wrong is ...:
@@ -534,3 +536,31 @@ def test_the_table_says_what_tilted_runs_are_worth():
 
 def test_estimates_have_a_value_and_an_error():
     assert ocucb.Estimate(1.0, 0.5).stderr == 0.5
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (ocucb.gaussian([0, -1], sigma=[1, 2]), "2"),
+        (ocucb.gap(K=3, sigma=[0.5, 0.25, 0.25]), "0.5"),
+        (ocucb.uniform_rewards([0, -1], halfwidth=[1, 3]), "1.73205"),
+        (ocucb.gaussian([0, -1], sigma=[2, 2]), None),
+        (ocucb.gap(K=3), None),
+        (ocucb.bernoulli([0.5, 0.4]), None),
+    ],
+    ids=lambda one: getattr(one, "name", one),
+)
+def test_tables_say_what_policies_were_told(problem, told, tmp_path):
+    """Where arms differ, once, also after a load, and beside results of equal arms in a store."""
+    played = ocucb.simulate("ucb", problem, 50, 250, rng=1, store=tmp_path / "store.db")
+    played.save(tmp_path / "result.json")
+    for result in (played, ocucb.SimulationResult.load(tmp_path / "result.json")):
+        for text in (result.table(), html.unescape(result._repr_html_())):
+            sentence = f"Policies were told sigma = {told}, the largest of the arms'."
+            assert text.count(sentence) == (told is not None)
+            assert ("Policies were told" in text) == (told is not None)
+    equal = ocucb.gaussian(problem.means, sigma=problem.sigma)
+    ocucb.simulate("ucb", equal, 50, 250, rng=1, store=tmp_path / "store.db")
+    with ocucb.Store(tmp_path / "store.db", read_only=True) as store:
+        groups = together(store.contents())
+    assert len(groups) == len({one.identity for one in (problem, equal)})

@@ -375,6 +375,7 @@ def test_a_migrated_store_goes_on_to_expire(sqlite_storage, tmp_path):
         connection.executescript(
             "DROP TABLE probe; DROP INDEX bandits_due; ALTER TABLE bandits DROP COLUMN due;"
             "ALTER TABLE bandits DROP COLUMN corrected; "
+            "ALTER TABLE bandits DROP COLUMN open_horizon; "
             "UPDATE alembic_version SET version_num = '0001'"
         )
     connection.close()

@@ -71,6 +71,16 @@ def test_the_client_has_the_verbs_of_a_bandit(client, http):
         client.tell(several, [1])
 
 
+def test_the_client_needs_to_tell_nothing_but_arms(http):
+    with Client("http://testserver", "bare", http.admin) as bare:
+        Wire(http).attach(bare)
+        bare.create(["a", "b"])
+        assert bare.tell(bare.ask(), 12.5) == "accepted"
+        found = bare.summary()
+        assert (found["sigma"], found["open_horizon"]) == (None, True)
+        bare.create(["a", "b"], policy=None, horizon=None)
+
+
 def test_the_client_repeats_safely_what_was_lost(client, http):
     for lost in ("lose_requests", "lose_answers"):
         setattr(client.wire, lost, 2)

@@ -143,6 +143,27 @@ def test_the_page_in_a_browser(browser, played):
     assert browser.current_url == f"{server.url}/login"
 
 
+def test_the_page_says_that_sigma_is_unknown(browser, played):
+    server, token = played
+    with Client(server.url, "unknown", token) as client:
+        client.create(["a", "b"], seed=1)
+        decisions = client.ask(9)
+        client.tell(decisions[:8], [0.5, 1.5, 0.25, 2.0, 1.0, 0.75, 0.8, 1.2])
+    device(browser, 1280, 900)
+    browser.get(f"{server.url}/login")
+    browser.find_element("name", "token").send_keys(token)
+    browser.find_element("css selector", ".login button").click()
+    wait_until(lambda: "unknown" in text(browser, "main"), "the list")
+    assert "10 of 1,000 or more" in " ".join(look(browser, "#bandits tbody td", "one.innerText"))
+    browser.get(f"{server.url}/bandits/unknown")
+    wait_until(lambda: look(browser, "#arms svg circle", "1"), "the arms")
+    assert "sigma unknown (intervals hold for normal rewards)" in text(browser, "#rules")
+    titles = look(browser, "#arms svg title", "one.textContent")
+    assert all(one.endswith("too few rewards for an interval") for one in titles)
+    assert look(browser, "#arms svg line.stroked[stroke-width='3']", "1") == []
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
 def look_at_the_bandit(browser):
     wait_until(lambda: look(browser, "#rewards polyline", "1"), "the curves")
     assert browser.title == "shop · ocucb", "no arm's name was run"

@@ -66,22 +66,26 @@ def test_two_servers_and_ten_clients_play_one_bandit(cluster, servers):
     opened.close()
 
 
-def test_kills_lose_nothing_that_was_acknowledged(tmp_path, servers):
-    """SIGKILL, twice, amid decisions and rewards of four clients; bench/ has 50 times."""
+@pytest.mark.parametrize(("told", "batch"), [(BANDIT, 1), ({"arms": BANDIT["arms"]}, 8)])
+def test_kills_lose_nothing_that_was_acknowledged(told, batch, tmp_path, servers):
+    """SIGKILL, twice, amid decisions and rewards of four clients; bench/ has 50 times.
+
+    In groups of eight there are more decisions than an open horizon begins with.
+    """
     store = tmp_path / "store.db"
     server = servers(store)
     token, port = server.token(), server.port
     with Client(server.url, "x", token) as client:
-        client.create(**BANDIT)
-    with Load([server.url], "x", token, clients=4, rounds=45) as load:
+        client.create(**told)
+    with Load([server.url], "x", token, clients=4, rounds=45, batch=batch) as load:
         for kill in range(1, 3):
-            wait_until(lambda kill=kill: len(load.rewards) >= 40 * kill, f"kill {kill}")
+            wait_until(lambda kill=kill: len(load.rewards) >= 40 * batch * kill, f"kill {kill}")
             assert not load.done
             server.kill()
             server = servers(store, port=port)
     opened = Storage(str(store))
     load.assert_all_there(opened, "x")
-    assert len(load.rewards) == 180
+    assert len(load.rewards) == 180 * batch
     opened.close()
 
 

@@ -286,7 +286,7 @@ def test_migrations_give_the_tables_of_the_program(opened):
 LATER = """
 from alembic import op
 import sqlalchemy as sa
-revision, down_revision = "0003", "0002"
+revision, down_revision = "0004", "0003"
 def upgrade():
     op.add_column("bandits", sa.Column("note", sa.Text))
     {}
@@ -298,11 +298,11 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     made.close()
     versions = (storage.MIGRATIONS / "versions", tmp_path / "later")
     versions[1].mkdir()
-    (versions[1] / "0003_later.py").write_text(LATER.format("1 / 0"))
+    (versions[1] / "0004_later.py").write_text(LATER.format("1 / 0"))
     with pytest.raises(ZeroDivisionError):
         Storage(store, versions)
     Storage(store).close()  # as it was
-    (versions[1] / "0003_later.py").write_text(LATER.format(""))
+    (versions[1] / "0004_later.py").write_text(LATER.format(""))
     shutil.rmtree(versions[1] / "__pycache__", ignore_errors=True)
     made = Storage(store, versions)
     with made.reading() as connection:
@@ -311,10 +311,10 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     assert tokens.Authenticator(made).find(token) is not None
     sqlite = made.is_sqlite
     made.close()
-    with pytest.raises(ValueError, match="has schema 0003, which is newer than this ocucb knows"):
+    with pytest.raises(ValueError, match="has schema 0004, which is newer than this ocucb knows"):
         Storage(store)
     if sqlite:
-        backup = Storage(f"{store}.0002.backup")
+        backup = Storage(f"{store}.0003.backup")
         assert tokens.Authenticator(backup).find(token) is not None
         backup.close()
 

@@ -179,7 +179,7 @@ def test_memory_does_not_grow_with_runs():
         ({"checkpoints": "12"}, TypeError, "checkpoints must be a list of rounds, got '12'"),
         ({"checkpoints": 5}, TypeError, "checkpoints must be a list of rounds, got 5"),
         ({"horizon": 10**7, "policies": "gittins"}, ValueError, "Gittins: horizon must be"),
-        ({"policies": "bernoulli-gittins"}, ValueError, "is for rewards of 0 and 1, but these"),
+        ({"policies": "bernoulli-gittins"}, ValueError, "plays Bernoulli rewards only, but these"),
         ({"checkpoints": [0]}, ValueError, "a checkpoint must be at least 1"),
         ({"checkpoints": [101]}, ValueError, "at most the horizon 100, got 101"),
         ({"rng": -1}, ValueError, "rng must be at least 0, got -1"),

@@ -263,7 +263,7 @@ def test_rewards_that_are_not_finite_are_not_the_fault_of_the_policy(text, value
 
 def test_a_formula_that_fails_is_blamed_on_custom_rewards_too():
     def fine(mean, scale, stream):
-        return mean + scale * uniform(stream)
+        return mean + scale * (uniform(stream) - 0.5)
 
     problem = ocucb.custom_rewards(fine, [0, -0.3], 1.0)
     mine = formula("return inf - inf * t", check=False)

@@ -26,11 +26,14 @@ _HOME = {
         "parse_policy",
         "sampling_policy",
     ],  # and every policy, which only that package knows
+    "priors": ["Prior", "prior"],
     "problems": [
         "Problem",
         "bernoulli",
+        "beta_rewards",
         "conjecture",
         "custom_rewards",
+        "empirical",
         "gap",
         "gaussian",
         "moss_failure",
@@ -41,6 +44,8 @@ _HOME = {
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
+    "tuning": ["TuningInterrupted", "TuningResult", "tune"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
 }
 _PACKAGES = ["gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -59,10 +64,14 @@ if TYPE_CHECKING:
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .policies._names import *  # noqa: F403
+    from .priors import Prior as Prior
+    from .priors import prior as prior
     from .problems import Problem as Problem
     from .problems import bernoulli as bernoulli
+    from .problems import beta_rewards as beta_rewards
     from .problems import conjecture as conjecture
     from .problems import custom_rewards as custom_rewards
+    from .problems import empirical as empirical
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure
@@ -76,6 +85,13 @@ if TYPE_CHECKING:
     from .simulation import simulate as simulate
     from .store import Store as Store
     from .store import StoreError as StoreError
+    from .sweeps import Maximum as Maximum
+    from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepResult as SweepResult
+    from .sweeps import sweep as sweep
+    from .tuning import TuningInterrupted as TuningInterrupted
+    from .tuning import TuningResult as TuningResult
+    from .tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:

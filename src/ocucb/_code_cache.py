@@ -42,7 +42,8 @@ _SETTINGS = (
 NO_KERNELS = frozenset(
     [
         *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
-        *("testing", "theory", "reports", "paper", "league", "serve", "cli", "__main__"),
+        *("tuning", "sweeps", "testing", "theory", "reports", "paper", "league", "serve", "cli"),
+        "__main__",
     ]
 )
 

@@ -24,6 +24,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
@@ -52,6 +53,21 @@ compiling = global_compiler_lock
 
 # Functions that are a user's or contain one: they are not cached on disk.
 _USERS: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+
+
+class _Assembler(Compiler):  # type: ignore[misc]
+    """Compiles a kernel that only calls its parts, which have been optimised already.
+
+    To optimise all of them again would take as long as the first time, and make no run faster.
+    """
+
+    def define_pipelines(self) -> Any:
+        """Return the usual passes, for a library that is linked and left as it is."""
+        library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
+        library.enable_object_caching()
+        library._optimize_final_module = lambda: None
+        self.state.library = library
+        return super().define_pipelines()
 
 
 def compiled(function: F) -> F:
@@ -98,6 +114,7 @@ def specialise(
     part: bool = False,
     forced: bool = False,
     keep: bool = False,
+    assembled: bool = False,
 ) -> Callable[..., Any]:
     """Compile a copy of `template` with `functions` bound to the names that it declares.
 
@@ -118,6 +135,8 @@ def specialise(
     keep : bool
         It is a kernel, which allocates nothing, either. Its compiled code is cached on disk for the
         next process, unless some of it is a user's, such as an engine from outside the package.
+    assembled : bool
+        And it does no more than call parts that are optimised on their own.
 
     Returns
     -------
@@ -142,7 +161,8 @@ def specialise(
         return kernel_part(copy) if forced else rare_part(copy)
     if not keep:
         return compiled(copy)
-    function: Any = numba.jit(**_COUNTING_NOTHING)(copy)
+    how = {"pipeline_class": _Assembler} if assembled else {}
+    function: Any = numba.jit(**how, **_COUNTING_NOTHING)(copy)
     if not users:
         function._cache = CodeCache(f"{copy.__module__}.{copy.__qualname__}")
     return function  # type: ignore[no-any-return]

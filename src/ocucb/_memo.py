@@ -53,8 +53,8 @@ def cached_while_alive(function: Callable[P, T]) -> Callable[P, T]:
 
     def value(*given: Any) -> T:
         place = values
-        for one in given[:-1]:
-            place = place.setdefault(one, weakref.WeakKeyDictionary())
+        for key in given[:-1]:
+            place = place.setdefault(key, weakref.WeakKeyDictionary())
         if given[-1] not in place:
             place.setdefault(given[-1], cast(Any, function)(*given))
         return cast(T, place[given[-1]])

@@ -63,8 +63,8 @@ class Snapshot:
         self.functions = functions
         self._meaning = None if ours else meaning(functions)
         self.compiled = {
-            name: compiled_rule(one) if is_ours(one) else _frozen(one)
-            for name, one in functions.items()
+            name: compiled_rule(function) if is_ours(function) else _frozen(function)
+            for name, function in functions.items()
         }
 
     @property
@@ -106,7 +106,7 @@ class Meaning(NamedTuple):
 def meaning(functions: Mapping[str, Callable[..., Any]]) -> Meaning:
     """Describe functions by their bytecode and the constants and functions it refers to."""
     unknown: list[Any] = []
-    parts = [f"{name}: {_of_value(one, None, [], unknown)}" for name, one in functions.items()]
+    parts = [f"{name}: {_of_value(code, None, [], unknown)}" for name, code in functions.items()]
     return Meaning("\n".join(parts), unknown[0] if unknown else None)
 
 
@@ -118,8 +118,8 @@ def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[
     """
     kind = type(value)
 
-    def of(one: Any) -> str:
-        return _of_value(one, user, [*seen, value], unknown)
+    def of(inside: Any) -> str:
+        return _of_value(inside, user, [*seen, value], unknown)
 
     if kind in _PLAIN:
         return repr(value)
@@ -129,8 +129,8 @@ def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[
             return f"{kind.__name__} {number.dtype!r} {number.tobytes().hex()}"
     if (name := _known_name(value)) is not None:
         return name
-    for i, one in enumerate(seen):
-        if one is value:  # a function that calls itself, modules that refer to each other
+    for i, before in enumerate(seen):
+        if before is value:  # a function that calls itself, modules that refer to each other
             return f"again {i}"
     if isinstance(value, ModuleType):
         used = _names(user) if user is not None else []
@@ -145,11 +145,11 @@ def _of_value(value: Any, user: CodeType | None, seen: list[Any], unknown: list[
     if kind in (set, frozenset):
         return f"{kind.__name__}[{';'.join(sorted(map(of, value)))}]"
     if kind is dict:
-        return f"dict[{';'.join(f'{of(key)}={of(one)}' for key, one in value.items())}]"
+        return f"dict[{';'.join(f'{of(key)}={of(item)}' for key, item in value.items())}]"
     if _is_plain_named_tuple(value):
         return f"named tuple {value._fields} {of(value._field_defaults)}"
     if _is_plain_enum(value):
-        members = {name: one.value for name, one in value.__members__.items()}
+        members = {name: member.value for name, member in value.__members__.items()}
         return f"{value.__bases__[0].__name__} {of(members)}"
     if _is_plain_named_tuple(kind):
         return f"{of(kind)}{of(tuple(value))}"
@@ -178,8 +178,8 @@ def _known_name(value: Any) -> str | None:
     home = getattr(value, "__module__", None)
     for place in (home, *_PLACES):
         if isinstance(place, str) and _is_known(place) and place in sys.modules:
-            for name, one in vars(sys.modules[place]).items():
-                if one is value:
+            for name, known in vars(sys.modules[place]).items():
+                if known is value:
                     return f"{place}.{name}"
     return None
 
@@ -207,7 +207,7 @@ def _is_plain_enum(value: Any) -> bool:
     """Tell whether something is an enumeration with members and nothing else."""
     if type(value) is not enum.EnumMeta:
         return False
-    kind = next((one for one in (_Enum, _IntEnum) if one.__bases__ == value.__bases__), None)
+    kind = next((like for like in (_Enum, _IntEnum) if like.__bases__ == value.__bases__), None)
     return kind is not None and vars(value).keys() <= vars(kind).keys() | set(value.__members__)
 
 
@@ -238,7 +238,7 @@ def _of_code(
         parts.append(f"{step.opcode} {given}")
     values = [space[name] for name in _globals_of(code) if name in space]
     values += [cells[name] for name in code.co_freevars if name in cells]
-    parts += [_of_value(one, code, seen, unknown) for one in values]
+    parts += [_of_value(value, code, seen, unknown) for value in values]
     return "(" + ";".join(parts) + ")"
 
 
@@ -258,7 +258,7 @@ def _refuse_misuse(code: CodeType, space: Mapping[str, Any]) -> None:
                 f"{code.co_name} must draw from ocucb.random with its stream; no seed controls "
                 "numpy.random or random."
             )
-        if any(loaded is one for one in _WRITERS):
+        if any(loaded is writer for writer in _WRITERS):
             _refuse_writer(code, loaded.__name__)
 
 
@@ -285,19 +285,19 @@ def _cells(function: FunctionType) -> dict[str, Any]:
 
 def _nested(code: CodeType) -> list[CodeType]:
     """Return code and all code inside it."""
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return [code, *(each for one in inner for each in _nested(one))]
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return [code, *(deeper for part in inner for deeper in _nested(part))]
 
 
 def _names(code: CodeType) -> list[str]:
     """Return the names that code, nested code included, refers to."""
-    return [name for one in _nested(code) for name in one.co_names]
+    return [name for part in _nested(code) for name in part.co_names]
 
 
 def _globals_of(code: CodeType) -> dict[str, None]:
     """Return the names of the globals that code reads."""
     steps = dis.get_instructions(code)
-    return {one.argval: None for one in steps if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return {step.argval: None for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def _frozen(function: Callable[..., Any]) -> Any:
@@ -330,7 +330,7 @@ def _compiled_copy(
     mark_as_users(copy)
     seen[original] = compiler(copy)
     # Nothing else: the policy itself may be among the globals, and compiled code outlive it.
-    read = {name for one in _nested(function.__code__) for name in _globals_of(one)}
+    read = {name for part in _nested(function.__code__) for name in _globals_of(part)}
     for name in {"__builtins__", "__name__", *read} & function.__globals__.keys():
         space[name] = _taken(function.__globals__[name], names, seen)
     for old, new in zip(function.__closure__ or (), cells, strict=True):
@@ -352,9 +352,9 @@ def _taken(value: Any, names: set[str], seen: dict[Any, Any]) -> Any:
         compiler = partial(DUFunc, identity=value.identity, targetoptions=options)
         return seen.get(value) or _compiled_copy(value, inner.py_func, compiler, seen)
     if type(value) is tuple:
-        return tuple(_taken(one, names, seen) for one in value)
+        return tuple(_taken(item, names, seen) for item in value)
     if _is_plain_named_tuple(type(value)):
-        return value._make(_taken(one, names, seen) for one in value)
+        return value._make(_taken(item, names, seen) for item in value)
     if isinstance(value, ModuleType) and _known_name(value) is None:
         if value not in seen:
             seen[value] = module = ModuleType(value.__name__)
@@ -371,14 +371,14 @@ def _fixed_types(helper: CPUDispatcher | DUFunc) -> list[Any]:
         made = helper._dispatcher.overloads.values() if helper._frozen else ()
     else:
         made = () if helper._can_compile else helper.overloads.values()
-    return [one.signature for one in made]
+    return [overload.signature for overload in made]
 
 
 def _fix_types(helper: CPUDispatcher | DUFunc, signatures: list[Any]) -> None:
     """Restrict a helper likewise, unless it takes arrays: ours are read-only."""
     numbers = (numba.types.Number, numba.types.Boolean)
-    if signatures and all(isinstance(one, numbers) for each in signatures for one in each.args):
+    if signatures and all(isinstance(kind, numbers) for given in signatures for kind in given.args):
         add = helper.add if isinstance(helper, DUFunc) else helper.compile
-        for one in signatures:
-            add(one)
+        for given in signatures:
+            add(given)
         helper.disable_compile()

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._types import Counts, Floats
+from .priors import AnyProblem, Prior
 from .problems import Problem
 
 # Shifts beyond the gap, in standard errors of the first rewards. Bonuses are as large as the last
@@ -69,8 +70,10 @@ class Mixture(NamedTuple):
 PLAIN = Mixture(-1, np.ones(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
-def obstacle(problem: Problem, horizon: int) -> str | None:
+def obstacle(problem: AnyProblem, horizon: int) -> str | None:
     """Return a clause saying why runs stay plain, or None if they can be tilted."""
+    if isinstance(problem, Prior):
+        return "each run has a problem of its own, with another best arm to tilt"
     rewards, best = problem.rewards, int(problem.means.argmax())
     if rewards.log_likelihood_ratio is None or rewards.deviation is None:
         return f"{rewards.name} rewards have no likelihood ratio for another mean"
@@ -83,11 +86,12 @@ def obstacle(problem: Problem, horizon: int) -> str | None:
     return None
 
 
-def failure_cost(problem: Problem, horizon: int) -> float:
+def failure_cost(problem: AnyProblem, horizon: int) -> float:
     """Return the regret of a run that settles on the wrong arm: the nearest that is worse.
 
     Its gap exceeds the standard error of a mean over the horizon, if that of any arm does. To
     settle on an arm that is much worse takes so much more bad luck that it costs less on average.
+    Of a prior, this is the average over its problems.
 
     Examples
     --------
@@ -95,6 +99,12 @@ def failure_cost(problem: Problem, horizon: int) -> float:
     >>> failure_cost(ocucb.gaussian([0.0, -1e-9, -0.25, -1.0]), 1000)
     250.0
     """
+    if isinstance(problem, Prior):
+        drawn = problem.examples
+        costs = [
+            failure_cost(problem.problem(drawn, row), horizon) for row in range(drawn.arms.size)
+        ]
+        return math.fsum(costs) / len(costs)
     gaps = problem.gaps
     matter = gaps[gaps > problem.sigma / math.sqrt(horizon)]
     return horizon * float(matter.min() if matter.size else gaps.max())
@@ -141,9 +151,9 @@ class Pilot(NamedTuple):
     luck: Floats
 
 
-def run_weights(mixture: Mixture, problem: Problem, noise: Floats, pulls: Counts) -> Floats:
+def run_weights(mixture: Mixture, problem: AnyProblem, noise: Floats, pulls: Counts) -> Floats:
     """Return the weight of each run, from ``noise[run, mark]`` and pulls of the mixture's arm."""
-    if mixture.arm < 0:
+    if mixture.arm < 0 or isinstance(problem, Prior):
         return np.ones(len(noise))
     return 1.0 / _density(mixture.shares, _likelihood_ratios(mixture, problem, noise, pulls))
 

@@ -1,8 +1,8 @@
 """Bandit problems: arms with their means, gaps and rewards, and the paper's instances.
 
-A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`
-and `custom_rewards` make one from means; `gap`, `moss_failure`, `uniform_arms` and `conjecture`
-make the paper's.
+A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`,
+`beta_rewards` and `custom_rewards` make one from means, `empirical` from rewards that were seen;
+`gap`, `moss_failure`, `uniform_arms` and `conjecture` make the paper's.
 """
 
 from __future__ import annotations
@@ -11,22 +11,28 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._memo import cached_property
-from ._text import shown, split_specification, to_count, to_floats
-from ._types import Floats
+from ._text import shown, split_specification, to_count
+from ._types import Floats, Words
 from ._users import plain
-from .rewards import BERNOULLI, GAUSSIAN, UNIFORM, Rewards, rewards_of
-
-Numbers = Sequence[float] | npt.NDArray[np.floating[Any]]
+from ._vectors import Numbers, to_bounds, to_positive, to_vector
+from .rewards import (
+    BERNOULLI,
+    BETA,
+    GAUSSIAN,
+    SAMPLERS,
+    UNIFORM,
+    Rewards,
+    empirical_rewards,
+    rewards_of,
+)
 
 MOST_ARMS = 10**8
-_PLACE = "between -1e100 and 1e100"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +45,7 @@ class Problem:
         The expected reward of each arm.
     scales : ndarray
         One number per arm for its rewards: the standard deviation of Gaussian rewards, half the
-        width of uniform ones.
+        width of uniform ones, the concentration of Beta rewards.
     rewards : Rewards
         The kind of reward.
     sigma : float
@@ -48,6 +54,11 @@ class Problem:
         Its name in tables and figures.
     paper_horizon : int or None
         The horizon that the paper uses with this instance.
+    table : ndarray
+        The rewards that `empirical` draws from, after K + 1 numbers: where those of each arm begin,
+        and where the last end. Empty for other kinds.
+    check : bool
+        Whether to check before play that rewards have the means and bounds that they claim.
 
     Examples
     --------
@@ -65,9 +76,11 @@ class Problem:
     sigma: float
     name: str
     paper_horizon: int | None = None
+    table: Floats = field(default_factory=lambda: np.empty(0))
+    check: bool = False
 
     def __post_init__(self) -> None:
-        for vector in (self.means, self.scales, self.gaps):
+        for vector in (self.means, self.scales, self.gaps, self.table):
             vector.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -86,6 +99,16 @@ class Problem:
         return gaps
 
     @property
+    def largest_gap(self) -> float:
+        """The gap of the worst arm."""
+        return float(self.gaps.max())
+
+    @property
+    def typical(self) -> Problem:
+        """The problem itself: of a prior, this is one that stands for all."""
+        return self
+
+    @property
     def best_arm(self) -> int:
         """The arm with the largest mean, counted from 0; the first if several tie."""
         return int(self.means.argmax())
@@ -96,7 +119,18 @@ class Problem:
         digest = hashlib.sha256((self.rewards.name + self.rewards.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
+        if self.rewards.inputs != SAMPLERS[0]:  # nobody else knows the table
+            digest.update(self.table.tobytes())
+        if self.rewards.unit and not self.rewards.binary:  # which a policy may know
+            digest.update(b"unit")
         return digest.hexdigest()
+
+    def reward(self, arm: int, stream: Words, mean: float | None = None) -> float:
+        """Draw one reward of an arm as kernels do, with its own mean or another one."""
+        given: dict[str, Any] = {"arm": arm, "table": self.table, "stream": stream}
+        given["mean"] = float(self.means[arm]) if mean is None else mean
+        given["scale"] = float(self.scales[arm])
+        return self.rewards.draw(*(given[name] for name in self.rewards.inputs))
 
     def retaken(self) -> Problem:
         """Return the problem with a sampler of now, if it is unknown whether it has changed."""
@@ -108,38 +142,21 @@ class Problem:
         return f"<problem {self.name}: {self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}>"
 
 
-def _vector(values: Numbers | float, what: str, size: int | None = None) -> Floats:
-    """Return finite numbers as a vector, or say which one is wrong."""
-    vector = np.atleast_1d(to_floats(values, what, _PLACE))
-    if size is not None and vector.size == 1:
-        vector = np.full(size, vector[0])
-    if vector.ndim != 1:
-        raise ValueError(f"{what} must be a list of numbers, got a {vector.ndim}-D array.")
-    if size is None and vector.size < 1:
-        raise ValueError(f"{what} must name at least one arm, got none.")
-    if size is not None and vector.size != size:
-        want = f"one number or one for each of {size} arms"
-        raise ValueError(f"{what} must be {want}, got {vector.size}.")
-    for i in np.flatnonzero(~np.isfinite(vector)):
-        raise ValueError(f"{what} must be finite, got {vector[i]} for arm {i + 1}.")
-    # Their squares must neither overflow nor vanish.
-    for i in np.flatnonzero(np.abs(vector) > 1e100):
-        raise ValueError(f"{what} must lie {_PLACE}, got {vector[i]:g} for arm {i + 1}.")
-    return vector
+UNEQUAL = "; sigma "  # in the name of a problem whose arms differ in this, before the list
 
 
-def _positive(values: Numbers | float, what: str, size: int) -> Floats:
-    vector = _vector(values, what, size)
-    for i in np.flatnonzero(~(vector > 0)):
-        raise ValueError(f"{what} must be greater than 0, got {vector[i]:g}.")
-    for i in np.flatnonzero(vector < 1e-100):
-        raise ValueError(f"{what} must be at least 1e-100, got {vector[i]:g}.")
-    return vector
+def _few(vector: Floats) -> str:
+    shown = [f"{value:g}" for value in vector[:6]]
+    return ", ".join(shown) + (", ..." if vector.size > 6 else "")
 
 
 def _list(vector: Floats) -> str:
-    shown = [f"{value:g}" for value in vector[:6]]
-    return "means " + ", ".join(shown) + (", ..." if vector.size > 6 else "")
+    return f"means {_few(vector)}"
+
+
+def _named(name: str, sigmas: Floats) -> str:
+    """Return the name of a problem, with the arms' sigmas if they differ."""
+    return name if (sigmas == sigmas[0]).all() else f"{name}{UNEQUAL}{_few(sigmas)}"
 
 
 def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
@@ -152,19 +169,16 @@ def gaussian(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation, one for all arms or one per arm; policies are told the largest.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
     >>> ocucb.gaussian([0, -0.3]).gaps
     array([0. , 0.3])
     """
-    vector = _vector(means, "means")
-    scales = _positive(sigma, "sigma", vector.size)
-    return Problem(vector, scales, GAUSSIAN, float(scales.max()), _list(vector))
+    vector = to_vector(means, "means")
+    scales = to_positive(sigma, "sigma", vector.size)
+    name = _named(_list(vector), scales)
+    return Problem(vector, scales, GAUSSIAN, float(scales.max()), name)
 
 
 def bernoulli(means: Numbers) -> Problem:
@@ -175,17 +189,13 @@ def bernoulli(means: Numbers) -> Problem:
     means : list of float
         Probabilities of a reward of 1.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
     >>> ocucb.bernoulli([0.5, 0.4]).sigma
     0.5
     """
-    vector = _vector(means, "means")
+    vector = to_vector(means, "means")
     for i in np.flatnonzero((vector < 0) | (vector > 1)):
         raise ValueError(
             f"means of Bernoulli rewards must lie in [0, 1], got {vector[i]:g} for arm {i + 1}."
@@ -205,6 +215,32 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
     halfwidth : float or list of float, optional
         Half the width of the interval, one for all arms or one per arm.
 
+    Examples
+    --------
+    >>> import ocucb
+    >>> round(ocucb.uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
+    0.1155
+    """
+    vector = to_vector(means, "means")
+    scales = to_positive(halfwidth, "halfwidth", vector.size)
+    name = _named(_list(vector), scales / math.sqrt(3))
+    return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), name)
+
+
+def beta_rewards(means: Numbers, concentration: Numbers | float = 2.0) -> Problem:
+    """Arms with Beta rewards in [0, 1], such as ratings.
+
+    An arm with mean m and concentration c draws from Beta(c m, c (1 - m)), with variance
+    m (1 - m) / (1 + c). Policies are told what is known of any rewards in [0, 1]: sigma is 1/2.
+
+    Parameters
+    ----------
+    means : list of float
+        Expected rewards, above 0 and below 1.
+    concentration : float or list of float, optional
+        How close rewards lie to their mean, one for all arms or one per arm; with 2, rewards
+        with mean 1/2 are uniform.
+
     Returns
     -------
     Problem
@@ -212,34 +248,98 @@ def uniform_rewards(means: Numbers, halfwidth: Numbers | float = 1.0) -> Problem
     Examples
     --------
     >>> import ocucb
-    >>> round(ocucb.uniform_rewards([0.5, 0.2], halfwidth=0.2).sigma, 4)
-    0.1155
+    >>> ocucb.beta_rewards([0.7, 0.6], concentration=10)
+    <problem means 0.7, 0.6: 2 arms, beta, sigma=0.5>
     """
-    vector = _vector(means, "means")
-    scales = _positive(halfwidth, "halfwidth", vector.size)
-    return Problem(vector, scales, UNIFORM, float(scales.max()) / math.sqrt(3), _list(vector))
+    vector = to_vector(means, "means")
+    for i in np.flatnonzero((vector <= 0) | (vector >= 1)):
+        raise ValueError(
+            f"means of Beta rewards must lie between 0 and 1, got {vector[i]:g} for arm {i + 1}."
+        )
+    scales = to_positive(concentration, "concentration", vector.size)
+    return Problem(vector, scales, BETA, 0.5, _list(vector))
+
+
+def empirical(arrays: Sequence[Numbers]) -> Problem:
+    """Arms whose rewards are drawn, with replacement, from rewards that were seen.
+
+    An arm's mean is that of its rewards. If all of them lie in [0, 1], policies know that, and
+    sigma is 1/2; otherwise it is half the distance between the smallest and the largest. Rewards of
+    0 and 1 alone are Bernoulli rewards.
+
+    Parameters
+    ----------
+    arrays : list of lists of float
+        For each arm, the rewards that it paid.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> stars = ocucb.empirical([[0.75, 1, 1, 0.5], [0.25, 1, 0.5]])
+    >>> stars.means
+    array([0.8125    , 0.58333333])
+    """
+    try:
+        parts = list(arrays)
+    except TypeError:
+        got = shown(arrays)
+        raise TypeError(f"arrays must be a list of lists of rewards, got {got}.") from None
+    if not parts:
+        raise ValueError("arrays must name at least one arm, got none.")
+    rewards = []
+    for i, part in enumerate(parts):
+        if np.size(part) == 0:
+            raise ValueError(f"each arm needs at least one reward, got none for arm {i + 1}.")
+        rewards.append(to_vector(part, f"rewards of arm {i + 1}"))
+    means = np.array([part.mean() for part in rewards])
+    values = np.concatenate(rewards)
+    if np.isin(values, (0.0, 1.0)).all():
+        return bernoulli(means)
+    low, high = float(values.min()), float(values.max())
+    if low >= 0.0 and high <= 1.0:
+        low, high = 0.0, 1.0
+    if low == high:
+        raise ValueError(f"rewards must not all be the same, got {low:g} for every arm.")
+    starts = np.cumsum([len(rewards) + 1, *(part.size for part in rewards)], dtype=np.float64)
+    table = np.concatenate([starts, values])
+    scales, kind = np.ones(means.size), empirical_rewards(low, high)
+    return Problem(means, scales, kind, (high - low) / 2, _list(means), table=table)
 
 
 def custom_rewards(
-    sample: Callable[..., float], means: Numbers, sigma: float, scales: Numbers | float = 1.0
+    sample: Callable[..., float],
+    means: Numbers,
+    sigma: float | None = None,
+    scales: Numbers | float = 1.0,
+    *,
+    bounds: tuple[float, float] | None = None,
+    check: bool = True,
 ) -> Problem:
     """Arms with rewards drawn by your own function.
 
     Parameters
     ----------
     sample : callable
-        ``sample(mean, scale, stream)`` returns one finite reward with expectation `mean`. It is
-        compiled by numba; randomness comes from `ocucb.random`.
+        ``sample(mean, scale, stream)`` returns one finite reward with expectation `mean`;
+        ``sample(arm, mean, scale, stream)`` is told the arm too, counted from 0. It is compiled
+        by numba; randomness comes from `ocucb.random`.
     means : list of float
         Expected rewards.
-    sigma : float
-        The noise is sigma-subgaussian.
+    sigma : float, optional
+        The noise is sigma-subgaussian. With `bounds`, half their distance unless given.
     scales : float or list of float, optional
         Passed to `sample` unchanged.
-
-    Returns
-    -------
-    Problem
+    bounds : (low, high), optional
+        Rewards lie between these. With (0, 1), policies use it.
+    check : bool, optional
+        Whether to draw 1,000 rewards of each arm (of 100 arms at most) before play, and to refuse a
+        sampler whose rewards do not have the means, or leave the bounds. If noise is
+        sigma-subgaussian, or symmetric around the mean with any tails, a correct sampler is refused
+        with probability below 1e-6.
 
     Examples
     --------
@@ -250,23 +350,45 @@ def custom_rewards(
     >>> ocucb.custom_rewards(coin, [0, -0.3], sigma=1.0)
     <problem means 0, -0.3: 2 arms, coin, sigma=1>
     """
-    vector = _vector(means, "means")
+    vector = to_vector(means, "means")
     sample = plain(sample)  # it may have been compiled by numba.njit
     if not inspect.isfunction(sample):
         raise TypeError(f"sample must be a plain function, got {shown(sample)}.")
     arguments = tuple(inspect.signature(sample).parameters)
-    if arguments != ("mean", "scale", "stream"):
+    if arguments not in SAMPLERS[:2]:
         raise TypeError(
-            f"sample must take the arguments mean, scale, stream, in this order, got "
-            f"{', '.join(arguments) or 'none'}."
+            f"sample must take the arguments {' or '.join(map(', '.join, SAMPLERS[:2]))}, in this "
+            f"order, got {', '.join(arguments) or 'none'}."
         )
-    positive = float(_positive(sigma, "sigma", 1)[0])
-    numbers = _vector(scales, "scales", vector.size)
-    return Problem(vector, numbers, rewards_of(sample), positive, _list(vector))
+    if not isinstance(check, bool):
+        raise TypeError(f"check must be True or False, got {shown(check)}.")
+    limits = None if bounds is None else to_bounds(bounds, vector)
+    if sigma is None:
+        if limits is None:
+            raise TypeError("give sigma, or bounds=(low, high), so that policies know the noise.")
+        sigma = (limits[1] - limits[0]) / 2
+    positive = float(to_positive(sigma, "sigma", 1)[0])
+    numbers = to_vector(scales, "scales", vector.size)
+    kind = rewards_of(sample, limits)
+    return Problem(vector, numbers, kind, positive, _list(vector), check=check)
 
 
 def _uniform(means: Numbers, sigma: Numbers | float = 1.0) -> Problem:
     return uniform_rewards(means, gaussian(means, sigma).scales * math.sqrt(3.0))
+
+
+def _beta(means: Numbers, sigma: Numbers | float | None = None) -> Problem:
+    problem = beta_rewards(means)
+    if sigma is None:
+        return problem
+    spread = to_positive(sigma, "sigma", problem.arms)
+    most = np.sqrt(problem.means * (1.0 - problem.means))
+    for i in np.flatnonzero(spread >= most):
+        raise ValueError(
+            f"the standard deviation of Beta rewards with mean {problem.means[i]:g} must be below "
+            f"{most[i]:.4g}, got {spread[i]:g}."
+        )
+    return beta_rewards(means, (most / spread) ** 2 - 1.0)
 
 
 # From means and, where they take it, sigma: the standard deviation of each arm, or of all.
@@ -274,6 +396,7 @@ KINDS: dict[str, Callable[..., Problem]] = {
     "gaussian": gaussian,
     "bernoulli": bernoulli,
     "uniform": _uniform,
+    "beta": _beta,
 }
 
 
@@ -300,7 +423,8 @@ def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> 
 
 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
-    return replace(gaussian(means, sigma), name=name, paper_horizon=horizon)
+    problem = gaussian(means, sigma)
+    return replace(problem, name=_named(name, problem.scales), paper_horizon=horizon)
 
 
 def _arms(K: int, least: int = 1) -> int:
@@ -323,10 +447,6 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     sigma : float or list of float, optional
         Standard deviation of the rewards.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -334,7 +454,7 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     array([ 0. , -0.5, -0.5])
     """
     K = _arms(K)
-    width = float(_vector(gap, "gap", 1)[0])
+    width = float(to_vector(gap, "gap", 1)[0])
     if width < 0:
         raise ValueError(f"gap must be at least 0, got {width:g}.")
     means = np.full(K, -width)
@@ -349,10 +469,6 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     ----------
     K, sigma : optional
         As for `gap`; at least 2 arms.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -374,10 +490,6 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     K, sigma : optional
         As for `gap`.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import ocucb
@@ -395,10 +507,6 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     ----------
     K, sigma : optional
         As for `gap`; at least 2 arms.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------
@@ -429,10 +537,6 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
         A name and its parameters: ``"gap:K=10,gap=0.3"``.
     sigma : float or list of float, optional
         Standard deviation of the rewards.
-
-    Returns
-    -------
-    Problem
 
     Examples
     --------

@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 
 from ._compile import compiled, inlined, kernel_part, rare_part
+from ._docstrings import complete
 from ._text import MOST_DIGITS, is_truth, shown
 from ._types import Floats, Words
 
 REWARDS = np.int64(0)  # stream of the arms' rewards
 CHOICES = np.int64(1)  # stream of the policy: tie-breaking and randomised choices
+PROBLEMS = np.int64(0)  # stream of the run's problem, where one is drawn: its key is another
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -107,17 +109,7 @@ def word(state: Words) -> np.uint64:
 
 @inlined
 def uniform(state: Words) -> float:
-    """Return a uniform number in [0, 1).
-
-    Parameters
-    ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
-
-    Returns
-    -------
-    float
-        A multiple of 2^-53.
+    """Return a uniform number in [0, 1), a multiple of 2^-53.
 
     Examples
     --------
@@ -132,19 +124,12 @@ def uniform(state: Words) -> float:
 
 @inlined
 def below(state: Words, count: int | np.int64) -> int:
-    """Return a whole number from 0 to count - 1, each equally likely.
+    """Return a whole number from 0 to count - 1, each with probability 1 / count to within 2^-53.
 
     Parameters
     ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
     count : int
         How many numbers there are to choose from, at least 1.
-
-    Returns
-    -------
-    int
-        Each probability is 1 / count to within 2^-53.
 
     Examples
     --------
@@ -201,16 +186,6 @@ def _normal_outside(state: Words, layer: np.int64, x: float) -> float:
 @inlined
 def normal(state: Words) -> float:
     """Return a standard normal variate (ziggurat with 256 layers).
-
-    Parameters
-    ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
-
-    Returns
-    -------
-    float
-        A number with mean 0 and variance 1.
 
     Examples
     --------
@@ -344,17 +319,10 @@ def binomial(state: Words, count: float, p: float) -> float:
 
     Parameters
     ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
     count : float
         Number of trials, a whole number.
     p : float
         Probability of success, in [0, 1].
-
-    Returns
-    -------
-    float
-        A whole number from 0 to count.
 
     Examples
     --------
@@ -376,19 +344,12 @@ def binomial(state: Words, count: float, p: float) -> float:
 
 @compiled
 def gamma(state: Words, shape: float) -> float:
-    """Return a gamma variate with scale 1.
+    """Return a gamma variate with scale 1, whose mean and variance are `shape`.
 
     Parameters
     ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
     shape : float
         At least 1.
-
-    Returns
-    -------
-    float
-        A positive number with mean and variance `shape`.
 
     Examples
     --------
@@ -411,19 +372,12 @@ def gamma(state: Words, shape: float) -> float:
 
 @compiled
 def beta(state: Words, a: float, b: float) -> float:
-    """Return a beta variate.
+    """Return a beta variate, a number in (0, 1) with mean a / (a + b).
 
     Parameters
     ----------
-    state : uint64 array
-        The stream: four words, which the call advances. A policy passes its `stream`.
     a, b : float
         Both at least 1.
-
-    Returns
-    -------
-    float
-        A number in (0, 1) with mean a / (a + b).
 
     Examples
     --------
@@ -441,17 +395,12 @@ def beta(state: Words, a: float, b: float) -> float:
 def proportional(weights: Floats, stream: Words) -> int:
     """Return an arm with probability proportional to its weight.
 
+    If the sum of the weights is nan, infinite or 0, return -1.
+
     Parameters
     ----------
     weights : float64 array
         One weight per arm, at least 0 and not all 0.
-    stream : uint64 array
-        The stream: four words, which the call advances. A policy passes its own.
-
-    Returns
-    -------
-    int
-        The number of an arm; -1 if the sum of the weights is nan, infinite or 0.
 
     Examples
     --------
@@ -495,19 +444,12 @@ def pick(values: Floats, top: float, stream: Words) -> int:
 
 @inlined
 def largest(values: Floats, stream: Words) -> int:
-    """Return the arm with the largest value, breaking ties at random.
+    """Return the arm with the largest value, breaking ties at random; -1 if a value is nan.
 
     Parameters
     ----------
     values : float64 array
         One value per arm.
-    stream : uint64 array
-        The stream: four words, which the call advances. A policy passes its own.
-
-    Returns
-    -------
-    int
-        The number of an arm; -1 if a value is nan.
 
     Examples
     --------
@@ -526,3 +468,12 @@ def largest(values: Floats, stream: Words) -> int:
         elif values[i] != values[i]:
             return -1
     return pick(values, top, stream) if several else best
+
+
+# A parameter that the docstrings of these functions leave out, under both of its names.
+_STREAM = """uint64 array
+    The stream: four words, which the call advances. A policy passes its own."""
+complete(
+    [uniform, below, normal, binomial, gamma, beta, proportional, largest],
+    f"state : {_STREAM}\nstream : {_STREAM}",
+)

@@ -10,6 +10,7 @@ To add a kind, add an entry to `KINDS` here, and to `problems.py` a constructor 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -19,10 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from ._compile import compiled
 from ._memo import cached_property
-from ._types import Words
+from ._types import Floats, Words
 from ._users import Snapshot
-from .random import normal, uniform
+from .random import below, beta, gamma, normal, uniform
+
+# What a sampler may take: numbers of its arm, or the rewards from which it draws.
+SAMPLERS = (
+    ("mean", "scale", "stream"),
+    ("arm", "mean", "scale", "stream"),
+    ("arm", "table", "stream"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +43,9 @@ class Rewards:
     name : str
         Its name in tables and files.
     sample : callable
-        ``sample(mean, scale, stream)`` draws one reward.
+        ``sample(mean, scale, stream)`` draws one reward; it may take the number of the arm first:
+        ``sample(arm, mean, scale, stream)``, or ``sample(arm, table, stream)`` with the problem's
+        `table`.
     divergence : callable or None
         ``divergence(mean, other, scale)``: the Kullback-Leibler divergence of rewards with mean
         `mean` from those with mean `other`.
@@ -49,6 +60,8 @@ class Rewards:
         ``bounds(mean, scale)``: the smallest and the largest reward; None if unknown.
     binary : bool
         Every reward is 0 or 1.
+    unit : bool
+        Every reward lies in [0, 1], and policies may know it.
     brownian : bool
         Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, observed at
         integer times.
@@ -62,6 +75,7 @@ class Rewards:
     bounds: Callable[[float, float], tuple[float, float]] | None = None
     binary: bool = False
     brownian: bool = False
+    unit: bool = False
 
     @cached_property
     def code(self) -> Snapshot:
@@ -73,6 +87,11 @@ class Rewards:
         """`sample`, compiled."""
         function: Callable[..., float] = self.code.compiled["draw"]
         return function
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """What `sample` takes: one of `SAMPLERS`."""
+        return tuple(inspect.signature(self.sample).parameters)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
         # Another process looks up our kinds by name; compiled code is not sent.
@@ -146,6 +165,40 @@ def _around_mean(mean: float, scale: float) -> tuple[float, float]:
     return mean - scale, mean + scale
 
 
+@compiled
+def _log_gamma(stream: Words, shape: float) -> float:
+    """Return the logarithm of a gamma variate: with a small shape, the variate may be too small."""
+    if shape >= 1.0:
+        return log(gamma(stream, shape))
+    return log(gamma(stream, shape + 1.0)) + math.log1p(-uniform(stream)) / shape
+
+
+def _draw_beta(mean: float, scale: float, stream: Words) -> float:
+    a, b = scale * mean, scale * (1.0 - mean)
+    if min(a, b) >= 1.0:
+        return beta(stream, a, b)
+    x, y = _log_gamma(stream, a), _log_gamma(stream, b)
+    return 1.0 / (1.0 + math.exp(y - x))
+
+
+def _divergence_beta(mean: float, other: float, scale: float) -> float:
+    from scipy.special import betaln, psi  # takes half a second to import
+
+    a, b, c, d = (scale * one for one in (mean, 1.0 - mean, other, 1.0 - other))
+    return float(betaln(c, d) - betaln(a, b) + (a - c) * psi(a) + (b - d) * psi(b))
+
+
+def _deviation_beta(mean: float, scale: float) -> float:
+    return sqrt(mean * (1.0 - mean) / (1.0 + scale))
+
+
+def _draw_empirical(arm: int, table: Floats, stream: Words) -> float:
+    # the table begins with where each arm's rewards do, and the last one's end
+    start, end = int(table[arm]), int(table[arm + 1])
+    reward: float = table[start + below(stream, end - start)]
+    return reward
+
+
 GAUSSIAN = Rewards(
     "gaussian",
     _draw_gaussian,
@@ -163,20 +216,50 @@ BERNOULLI = Rewards(
     deviation=_deviation_bernoulli,
     bounds=_unit_interval,
     binary=True,
+    unit=True,
 )
 # Uniform rewards with different means have different supports, so they cannot be tilted.
 UNIFORM = Rewards("uniform", _draw_uniform, divergence=_divergence_uniform, bounds=_around_mean)
-KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM)}
+# Its sum does not determine the likelihood of Beta rewards.
+BETA = Rewards(
+    "beta",
+    _draw_beta,
+    divergence=_divergence_beta,
+    deviation=_deviation_beta,
+    bounds=_unit_interval,
+    unit=True,
+)
+KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM, BETA)}
 
 
 def _kind_named(name: str) -> Rewards:
     return KINDS[name]
 
 
+@dataclass(frozen=True)
+class Between:
+    """Bounds that all arms share."""
+
+    low: float
+    high: float
+
+    def __call__(self, mean: float, scale: float) -> tuple[float, float]:
+        return self.low, self.high
+
+
 @lru_cache(maxsize=32)
-def rewards_of(sample: Callable[..., float]) -> Rewards:
+def empirical_rewards(low: float, high: float) -> Rewards:
+    """Return the kind of reward drawn from a problem's table, all of them between the bounds."""
+    unit = low == 0.0 and high == 1.0
+    return Rewards("empirical", _draw_empirical, bounds=Between(low, high), unit=unit)
+
+
+@lru_cache(maxsize=32)
+def rewards_of(sample: Callable[..., float], bounds: tuple[float, float] | None = None) -> Rewards:
     """Return the kind of reward that a user's function draws; a recent one is not compiled anew."""
     name = sample.__name__
     if not name.isprintable():
         raise ValueError(f"the name of sample must be one line of text, got {name!r}.")
-    return Rewards(f"{name} (custom)" if name in KINDS else name, sample)
+    known = None if bounds is None else Between(*bounds)
+    title = f"{name} (custom)" if name in (*KINDS, "empirical") else name
+    return Rewards(title, sample, bounds=known, unit=bounds == (0.0, 1.0))

@@ -15,12 +15,13 @@ from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._waiting import NAP, Interrupts, outcome_of
 from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
+from .problems import Problem
 from .results import Moments, SimulationResult, result_of
 from .specification import Block, Spans, Specification, Stopped, remotely, run_blocks, run_pilot
 from .store import Store
@@ -103,6 +104,14 @@ class Job:
 Watch = Callable[[Job, Block, bool], None]
 
 
+class Played(Protocol):
+    """What workers are sent: a specification, or something made of several."""
+
+    @property
+    def package(self) -> bytes:
+        """It, packed for another process."""
+
+
 @dataclass
 class _Batch:
     """Consecutive blocks of a job: being played, or finished."""
@@ -136,7 +145,7 @@ def run_jobs(
     capacity = 4 * threads if executor is None else in_flight or _IN_FLIGHT
     coming = _batches(jobs, store, 0.0 if executor is None else _TASK)
     line: deque[_Batch] = deque()
-    with _workers(threads, executor, interrupts, store is not None) as submit:
+    with workers_for(threads, executor, interrupts, store is not None) as submit:
         try:
             while True:
                 while len(line) < capacity and (due := next(coming, None)) is not None:
@@ -169,23 +178,21 @@ def run_jobs(
 
 
 @contextmanager
-def _workers(
+def workers_for(
     threads: int, executor: Executor | None, interrupts: Interrupts, stored: bool
 ) -> Iterator[Callable[..., Future[Any]]]:
-    """Give a function that submits ``task(specification, *arguments)`` to threads or an executor.
+    """Give a function that submits ``task(played, *arguments)`` to threads or an executor.
 
     Threads stop when the context ends or on Ctrl-C. Errors point to a store if there is one.
     """
     ours = futures.ThreadPoolExecutor(threads) if executor is None else None
     stop = interrupts.new_flag()
 
-    def submit(
-        task: Callable[..., Any], specification: Specification, *arguments: Any
-    ) -> Future[Any]:
+    def submit(task: Callable[..., Any], played: Played, *arguments: Any) -> Future[Any]:
         if ours is not None:
-            return ours.submit(task, specification, *arguments, stop)
+            return ours.submit(task, played, *arguments, stop)
         assert executor is not None
-        return executor.submit(remotely, task, specification.package, *arguments)
+        return executor.submit(remotely, task, played.package, *arguments)
 
     try:
         yield submit
@@ -216,13 +223,15 @@ def tilt(
     With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
     Errors point to a store if what is played is `stored`. For `interrupts` see `run_jobs`.
     """
-    reason = obstacle(specification.problem, specification.horizon)
+    problem = specification.problem
+    reason = obstacle(problem, specification.horizon)
     if reason is None:
+        assert isinstance(problem, Problem)
         interrupts = Interrupts() if interrupts is None else interrupts
-        first = first_mixture(specification.problem, specification.horizon)
+        first = first_mixture(problem, specification.horizon)
         trial = specification.drawn_from(first)
         tasks: list[Future[Pilot]] = []
-        with _workers(threads, executor, interrupts, stored) as submit:
+        with workers_for(threads, executor, interrupts, stored) as submit:
             try:
                 for start in range(0, PILOT_RUNS, _PILOT_BLOCK):
                     tasks.append(submit(run_pilot, trial, start, _PILOT_BLOCK))
@@ -231,7 +240,7 @@ def tilt(
                 for task in tasks:
                     task.cancel()
         pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        mixture, gain = improved(first, specification.problem, pilot)
+        mixture, gain = improved(first, problem, pilot)
         if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
             return specification.drawn_from(mixture)
         reason = "the pilot found nothing to gain"

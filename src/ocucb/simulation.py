@@ -26,10 +26,12 @@ from .engine import choose_engine
 from .importance import FEWEST_TILTED
 from .policies import Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
+from .priors import AnyProblem, Prior
 from .problems import Problem
 from .progress import Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
+from .samplers import check_sampler
 from .scheduler import Job, run_jobs, tilt
 from .specification import Specification
 from .store import Store, StoreError
@@ -65,7 +67,7 @@ class SimulationInterrupted(KeyboardInterrupt):
 
 def simulate(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
-    problem: Problem,
+    problem: AnyProblem,
     horizon: int,
     runs: int | None = None,
     *,
@@ -85,8 +87,10 @@ def simulate(
     ----------
     policies : policy, name of a policy, or a list of these
         The policies to play: ``OCUCB()``, ``"moss:constant=4"``.
-    problem : Problem
-        The problem to play: ``gap(K=10, gap=0.3)``, ``bernoulli([0.5, 0.4])``.
+    problem : Problem or Prior
+        The problem to play: ``gap(K=10, gap=0.3)``, ``bernoulli([0.5, 0.4])``. With a `Prior`, such
+        as ``prior("normal", K=10)``, a problem is drawn for each run, the same for all policies,
+        and regret is Bayes regret.
     horizon : int
         Rounds in a run, n. Policies that need the horizon are told this number.
     runs : int, optional
@@ -101,7 +105,8 @@ def simulate(
     rng : int, numpy Generator or None
         Seed. The same seed gives the same numbers, to the last bit, regardless of the number
         of workers; None takes a new one, which the result reports. Runs of different policies,
-        problems and horizons are independent even if they share a seed.
+        problems and horizons are independent even if they share a seed, except that runs with the
+        same number draw the same problem from a prior.
     checkpoints : list of int, optional
         Rounds after which regret is measured, besides the horizon; 32 on a logarithmic scale by
         default.
@@ -113,7 +118,8 @@ def simulate(
         makes bad first rewards of the best arm frequent and weights runs accordingly, so that rare
         failures are measured with far fewer runs; means are also corrected for the arms' luck,
         which explains most of the variation among other runs. "auto" tilts if at least 200 runs
-        are asked for and a pilot of 256 runs finds that it pays off.
+        are asked for and a pilot of 256 runs finds that it pays off. Runs on a prior are plain:
+        the best arm, whose rewards would be tilted, differs from run to run.
     workers : int, optional
         Threads; all cores by default. With an executor, its number of workers: it is given four
         tasks per worker at a time, of about half a second each; 64 tasks by default.
@@ -144,7 +150,7 @@ def simulate(
     True
     """
     players = to_policies(policies)
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Problem | Prior):
         got = shown(problem)
         raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {got}.")
     horizon = to_count(horizon, "horizon")
@@ -168,9 +174,8 @@ def simulate(
     seed = to_seed(rng)
     for policy in players:
         if policy.family.binary and not problem.rewards.binary:
-            raise ValueError(
-                f"{policy.label} is for rewards of 0 and 1, but these are {problem.rewards.name}."
-            )
+            kind = problem.rewards.name
+            raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)
@@ -222,12 +227,15 @@ def simulate(
 
 
 def specify(
-    policy: Policy, problem: Problem, horizon: int, checkpoints: Counts, seed: int, engine: str
+    policy: Policy, problem: AnyProblem, horizon: int, checkpoints: Counts, seed: int, engine: str
 ) -> Specification:
     """Return what is to be played and on which engine, or say what is wrong with it."""
     policy, problem = policy.retaken(), problem.retaken()
-    check_declarations(policy.on(problem.rewards.binary), horizon, problem.arms)
-    chosen = choose_engine(policy, problem, horizon, engine)
+    rewards = problem.rewards
+    for arms in sorted({problem.typical.arms, problem.arms}):
+        check_declarations(policy.on(rewards.unit, rewards.binary), horizon, arms)
+    check_sampler(problem.typical)
+    chosen = choose_engine(policy, problem.typical, horizon, engine)
     if chosen.sums_rewards:
         _check_rounding(policy, problem, horizon)
     specification = Specification(policy, problem, horizon, checkpoints, seed, chosen.name)
@@ -242,7 +250,7 @@ def specify(
     return specification
 
 
-def _check_rounding(policy: Policy, problem: Problem, horizon: int) -> None:
+def _check_rounding(policy: Policy, problem: AnyProblem, horizon: int) -> None:
     """Refuse or warn if sums of rewards are so large that rounding drowns their noise."""
     largest = float(np.abs(problem.means).max())
     share = largest * horizon * 2.0**-53 / problem.sigma

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import cloudpickle
 import numpy as np
@@ -23,27 +23,32 @@ from . import engine as engines
 from ._compile import translate_numba_errors
 from ._memo import cached_property
 from ._text import shown
-from ._types import Counts, Flags, Words
+from ._types import Counts, Flags, Floats, Words
 from ._users import is_ours
 from ._version import __version__
 from ._waiting import at_fork
-from .engine import NUMERICS, Engine, Kernel, Outcome
+from .engine import NUMERICS, Engine, Kernel, Outcome, Rows
 from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
 from .policies import Policy
 from .policies._families import formula_raised
+from .priors import AnyProblem, Drawn, Prior
 from .problems import Problem
 from .random import stream_key
 from .results import UNSEEN, Description, Moments
 
 _SMALLEST = 64  # runs in the first blocks
+_ROOM = 4  # times as much as pulls take, for the problems of runs
 
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """One policy on one problem: all that determines the outcome of runs 0, 1, 2 and so on."""
+    """One policy on one problem, or on one for each run, drawn from a prior.
+
+    All that determines the outcome of runs 0, 1, 2 and so on.
+    """
 
     policy: Policy
-    problem: Problem
+    problem: AnyProblem
     horizon: int
     checkpoints: Counts  # rounds after which regret is measured; the last is the horizon
     seed: int
@@ -75,6 +80,8 @@ class Specification:
             seed=self.seed,
             version=__version__,
             sampling=self.mixture.sampling,
+            prior=isinstance(self.problem, Prior),
+            largest_gap=self.problem.largest_gap,
         )
 
     @cached_property
@@ -104,11 +111,15 @@ class Specification:
         """Refuse a user's functions whose meaning has changed since first use."""
         self.policy.family.code.check(self.policy.label)
         self.problem.rewards.code.check(f"the sampler {self.problem.rewards.name}")
+        if isinstance(self.problem, Prior):
+            for code in self.problem.codes:
+                code.check(f"the {self.problem.name}")
 
     @property
     def unknown(self) -> str | None:
         """Something that is referred to whose versions cannot be told apart, or None."""
-        for code in (self.policy.family.code, self.problem.rewards.code):
+        more = self.problem.codes if isinstance(self.problem, Prior) else []
+        for code in (self.policy.family.code, self.problem.rewards.code, *more):
             if code.unknown is not None:
                 return shown(code.unknown)
         return None
@@ -123,12 +134,15 @@ class Specification:
 
     @cached_property
     def _engine(self) -> Engine:
-        return engines.engine_named(self.engine, self.policy, self.problem, self.horizon)
+        return engines.engine_named(self.engine, self.policy, self.problem.typical, self.horizon)
 
     @cached_property
     def _largest(self) -> int:
-        cost = self._engine.cost(self.policy, self.problem, self.horizon)
-        return engines.block_runs(cost, self.problem.arms, self.checkpoints.size)
+        cost = self._engine.cost(self.policy, self.problem.typical, self.horizon)
+        arms = self.problem.arms
+        if isinstance(self.problem, Prior):
+            arms *= _ROOM
+        return engines.block_runs(cost, arms, self.checkpoints.size)
 
     def block_from(self, first: int) -> int:
         """Return the number of runs in the block that begins with run `first`.
@@ -146,23 +160,71 @@ class Specification:
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
         """Play runs; once ``stop[0]`` is true, `Stopped` is raised promptly."""
-        outcome = self.outcome(first, runs, stop)
+        outcome, gaps = self._outcome(first, runs, stop)
         pulls = outcome.pulls[:, self.mixture.arm]
         weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
-        return Moments.of(outcome, weights, self.problem.gaps, first)
+        return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap)
 
-    def outcome(self, first: int, runs: int, stop: Flags | None = None) -> Outcome:
-        """Play runs and return the outcome of each."""
+    def outcome(
+        self, first: int, runs: int, stop: Flags | None = None, by_arm: bool = False
+    ) -> Outcome:
+        """Play runs and return the outcome of each, with the noise of each arm if asked for.
+
+        With a prior, the pulls of a run are those of its best arm, its second best and so on, and
+        there is no noise of arms.
+        """
+        return self._outcome(first, runs, stop, by_arm)[0]
+
+    def _outcome(
+        self, first: int, runs: int, stop: Flags | None, by_arm: bool = False
+    ) -> tuple[Outcome, Floats]:
+        """Return the outcome with the gaps of the arms whose pulls it has: of all runs, or each."""
         stop = np.zeros(1, dtype=np.bool_) if stop is None else stop
-        game = engines.new_game(
-            self._engine, self.problem, self.horizon, self.checkpoints, self.mixture
-        )
-        outcome = engines.new_outcome(runs, game)
+        if isinstance(self.problem, Problem):
+            played = self._played(self.problem, first, runs, stop, by_arm=by_arm)
+            return played, self.problem.gaps
+        prior, drawn = self.problem, self.problem.drawn(self.seed, first, runs)
+        whole = engines.new_outcome(runs, self._game(prior.typical))
+        whole = whole._replace(pulls=np.zeros((runs, prior.arms), np.int64))
+        order, gaps = drawn.ranked()
+        for arms, places in drawn.by_arms() if runs else [(prior.typical.arms, drawn.arms)]:
+            its_problem = prior.problem(drawn, places[0]) if runs else prior.typical
+            rows = self._rows(drawn, arms, places, first)
+            found = self._played(its_problem, first, places.size, stop, rows)
+            whole.regret[places] = found.regret
+            ranks = order[places, :arms]
+            whole.pulls[places, :arms] = np.take_along_axis(found.pulls, ranks, axis=1)
+        return whole, gaps
+
+    def _rows(self, drawn: Drawn, arms: int, places: Counts, first: int) -> Rows:
+        """Return the runs at some places of a block, which have so many arms."""
+        means, scales = (part[places, :arms] for part in (drawn.means, drawn.scales))
+        gaps = means.max(axis=1, keepdims=True, initial=-np.inf) - means
+        heard = means if self._engine.sums_rewards else np.zeros(means.shape)
+        for array in (heard, scales, gaps):
+            array.flags.writeable = False
+        return Rows(first + places, heard, scales, gaps, drawn.sigma[places])
+
+    def _game(self, problem: Problem) -> engines.Game:
+        return engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
+
+    def _played(
+        self,
+        problem: Problem,
+        first: int,
+        runs: int,
+        stop: Flags,
+        rows: Rows | None = None,
+        by_arm: bool = False,
+    ) -> Outcome:
+        """Play runs on a problem, or `rows` of such on problems with as many arms."""
+        game = self._game(problem)
+        outcome = engines.new_outcome(runs, game, by_arm)
         kernel, arguments = self._kernel, self._arguments  # whose errors are not the formula's
         try:
-            kernel(arguments, game, self._key, first, outcome, stop)
+            kernel(arguments, game, self._key, first, outcome, stop, rows)
         except IndexError:
-            raise ValueError(self.policy.family.out_of_bounds(self.problem.arms)) from None
+            raise ValueError(self.policy.family.out_of_bounds(problem.arms)) from None
         except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
             raise ValueError(
                 f"{self.policy.label} could not choose an arm: {formula_raised(error)}"
@@ -171,17 +233,18 @@ class Specification:
             raise Stopped
         failed = ~np.isfinite(outcome.regret).all(axis=1)
         if failed.any():
-            rewards, run = self.problem.rewards, int(failed.argmax())
-            if not is_ours(rewards.sample) and np.isinf(outcome.regret[run]).any():
+            rewards, row = problem.rewards, int(failed.argmax())
+            run = first + row if rows is None else int(rows.numbers[row])
+            if not is_ours(rewards.sample) and np.isinf(outcome.regret[row]).any():
                 raise ValueError(
-                    f"the rewards that {rewards.name} gave in run {first + run}, or their sum, are "
+                    f"the rewards that {rewards.name} gave in run {run}, or their sum, are "
                     "not finite."
                 )
             reason = "a value that is not a number, or an arm that does not exist"
             if not self._engine.takes_infinite:
                 reason = 'a value that is not finite (engine="step" accepts infinite ones)'
             raise ValueError(
-                f"{self.policy.label} could not choose an arm in run {first + run}: its formula "
+                f"{self.policy.label} could not choose an arm in run {run}: its formula "
                 f"gave {self.policy.family.rule.failure(reason)}."
             )
         return outcome
@@ -194,7 +257,11 @@ class Specification:
         """
         if self.mixture.arm >= 0:
             return 0.0
-        return UNSEEN * failure_cost(self.problem, self.horizon) / runs
+        return UNSEEN * self._failure_cost / runs
+
+    @cached_property
+    def _failure_cost(self) -> float:
+        return failure_cost(self.problem, self.horizon)
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
@@ -213,15 +280,7 @@ class Specification:
     def package(self) -> bytes:
         """The specification, pickled for any process with the same ocucb."""
         self.check_identity("an executor")
-        try:
-            inside = cloudpickle.dumps(self)
-        except Exception as error:  # pickling may run a user's code
-            raise TypeError(
-                f"{self.policy.label} cannot be sent to other processes: {error}"
-            ) from error
-        package = pickle.dumps((NUMERICS, __version__, self.policy.label, self.identity, inside))
-        _keep(package, self)  # for executors whose workers are threads of this process
-        return package
+        return packed(self, self.policy.label)
 
     def prepare(self) -> None:
         """Compile what is needed, so that errors surface before play."""
@@ -266,12 +325,34 @@ def run_pilot(
     return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
 
 
+class Packable(Protocol):
+    """What can be packed: a specification, or something made of several."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything that affects the numbers."""
+
+    def prepare(self) -> None:
+        """Compile what is needed."""
+
+
+def packed(played: Packable, label: str) -> bytes:
+    """Return what is played, pickled for any process with the same ocucb."""
+    try:
+        inside = cloudpickle.dumps(played)
+    except Exception as error:  # pickling may run a user's code
+        raise TypeError(f"{label} cannot be sent to other processes: {error}") from error
+    package = pickle.dumps((NUMERICS, __version__, label, played.identity, inside))
+    _keep(package, played)  # for executors whose workers are threads of this process
+    return package
+
+
 def remotely(task: Callable[..., Any], package: bytes, *arguments: Any) -> Any:
-    """Call one of the functions above with a packed specification: what executors run."""
+    """Call a function such as those above with what was packed: what executors run."""
     return task(_unpacked(package), *arguments)
 
 
-_RECEIVED: dict[bytes, Specification] = {}
+_RECEIVED: dict[bytes, Packable] = {}
 _RECEIVING = threading.Lock()
 
 
@@ -284,8 +365,8 @@ def _renew_lock() -> None:
 at_fork(after_in_child=_renew_lock)
 
 
-def _unpacked(package: bytes) -> Specification:
-    """Return the specification in a package, compiled when its first block arrives."""
+def _unpacked(package: bytes) -> Packable:
+    """Return what is in a package, compiled when its first block arrives."""
     with _RECEIVING:
         known = _RECEIVED.get(package)
     if known is not None:
@@ -296,19 +377,19 @@ def _unpacked(package: bytes) -> Specification:
             f"a worker has ocucb {__version__} but was sent work by ocucb {version}, which "
             "gives different numbers; install the same version everywhere."
         )
-    specification: Specification = pickle.loads(inside)
-    if specification.identity != identity:
+    played: Packable = pickle.loads(inside)
+    if played.identity != identity:
         raise RuntimeError(
             f"a worker finds another version of {label} than the one it was sent: its code must "
             "be the same everywhere, including the values of globals."
         )
-    specification.prepare()
-    _keep(package, specification)
-    return specification
+    played.prepare()
+    _keep(package, played)
+    return played
 
 
-def _keep(package: bytes, specification: Specification) -> None:
+def _keep(package: bytes, played: Packable) -> None:
     with _RECEIVING:
         while len(_RECEIVED) >= 64:
             del _RECEIVED[next(iter(_RECEIVED))]
-        _RECEIVED[package] = specification
+        _RECEIVED[package] = played

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ._text import shown
+from ._types import Floats
 from .results import Description, Moments, SimulationResult, Stored, result_of
 from .results.moments import FORMAT
 from .specification import Block, Specification
@@ -47,7 +48,9 @@ _TABLES = (
         checkpoints blob not null,
         seed text not null,
         version text not null,
-        sampling text not null
+        sampling text not null,
+        prior integer not null,
+        largest_gap real not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -61,13 +64,26 @@ _TABLES = (
     )""",
 )
 
+# Parts of sweeps, created with the first of them: what is added up of their runs.
+_SUMS = """create table if not exists sums (
+    identity text not null,
+    first integer not null,
+    runs integer not null,
+    numbers blob not null,
+    checksum integer not null,
+    seconds real not null,
+    unique (identity, first, runs)
+)"""
+_HAS_SUMS = "select count(*) from sqlite_master where name = 'sums'"
+
 
 # What holds for every row that ocucb writes: SQLite itself lets any column hold anything.
 _SOUND = {
     "simulations": [
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
-        "sampling in ('plain', 'tilted')",
+        "sampling in ('plain', 'tilted') and typeof(prior) = 'integer' and prior in (0, 1)",
+        "typeof(largest_gap) = 'real' and largest_gap >= 0 and largest_gap < 9e999",
         "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
         "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
         "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",
@@ -136,6 +152,7 @@ class Store:
             got = shown(path)
             raise TypeError(f"a store must be a path such as 'results.db', got {got}.") from None
         self._pending: list[tuple[Specification, Block]] = []
+        self._pending_sums: list[tuple[str, int, int, bytes, int, float]] = []
         self._committed = time.monotonic()
         self._numbers: dict[str, int] = {}
         self._checked: set[str] = set()
@@ -334,6 +351,7 @@ class Store:
             return
         row = self._database.execute(
             "select means = :means and sigma = :sigma and horizon = :horizon and "
+            "prior = :prior and largest_gap = :largest_gap and "
             "checkpoints = :checkpoints and seed = :seed from simulations where "
             "identity = :identity",
             _columns(specification),
@@ -366,12 +384,13 @@ class Store:
 
     def flush_when_due(self) -> None:
         """Commit pending blocks, unless the last commit was only just now."""
-        if self._pending and time.monotonic() - self._committed >= _PAUSE:
+        pending = self._pending or self._pending_sums
+        if pending and time.monotonic() - self._committed >= _PAUSE:
             self.flush()
 
     def flush(self) -> None:
         """Commit pending blocks."""
-        if not self._pending:
+        if not self._pending and not self._pending_sums:
             return
         now = time.time()
         with self._translate_errors(), self._transaction():
@@ -384,7 +403,13 @@ class Store:
                     "insert or replace into blocks values (?, ?, ?, ?, ?, ?, ?)",
                     (number, *place, packed, checksum, block.seconds, now),
                 )
+            if self._pending_sums:
+                self._database.execute(_SUMS)
+                self._database.executemany(
+                    "insert or replace into sums values (?, ?, ?, ?, ?, ?)", self._pending_sums
+                )
         self._pending.clear()
+        self._pending_sums.clear()
         self._committed = time.monotonic()
         if self._removed():
             raise StoreError(self._REMOVED.format(self.path))
@@ -402,6 +427,34 @@ class Store:
                 "select id from simulations where identity = ?", (identity,)
             ).fetchone()[0]
         return self._numbers[identity]
+
+    def get_sums(
+        self, identity: str, first: int, runs: int, shape: tuple[int, int]
+    ) -> tuple[Floats, float] | None:
+        """Return a part of a sweep and the seconds it took, or None if it is missing or damaged."""
+        with self._reading():
+            if not self._database.execute(_HAS_SUMS).fetchone()[0]:
+                return None
+            row = self._database.execute(
+                "select numbers, checksum, seconds from sums "
+                "where identity = ? and first = ? and runs = ?",
+                (identity, first, runs),
+            ).fetchone()
+            if row is None:
+                return None
+            packed, checksum, seconds = row
+            if zlib.crc32(packed, _place(identity, first, runs)) == checksum:
+                numbers = np.frombuffer(zlib.decompress(packed), dtype="<f8").astype(np.float64)
+                return numbers.reshape(shape), float(seconds)
+        warnings.warn(f"{self.path}: replaying a damaged part of a sweep.", stacklevel=2)
+        return None
+
+    def add_sums(self, identity: str, first: int, runs: int, sums: Floats, seconds: float) -> None:
+        """Add a finished part of a sweep, to be committed shortly."""
+        packed = zlib.compress(sums.astype("<f8").tobytes(), 1)
+        checksum = zlib.crc32(packed, _place(identity, first, runs))
+        self._pending_sums.append((identity, first, runs, packed, checksum, seconds))
+        self.flush_when_due()
 
     def contents(self, samples: bool = True) -> list[Stored]:
         """Return every simulation in the store, with its runs up to the first gap.
@@ -468,6 +521,7 @@ def _columns(specification: Specification) -> dict[str, Any]:
         "means": played.means.astype("<f8").tobytes(),
         "checkpoints": played.checkpoints.astype("<i8").tobytes(),
         "seed": str(played.seed),
+        "prior": int(played.prior),
     }
 
 
@@ -478,6 +532,7 @@ def _described(columns: tuple[Any, ...]) -> Description:
         means=np.frombuffer(row.means, dtype="<f8").astype(np.float64),
         checkpoints=np.frombuffer(row.checkpoints, dtype="<i8").astype(np.int64),
         seed=int(row.seed),
+        prior=bool(row.prior),
     )
 
 

@@ -96,7 +96,7 @@ class _Match:
 
 def _matches(policy: Policy, problem: Problem) -> list[_Match]:
     """Return the engines that can play a policy, the step engine last."""
-    form = policy.on(problem.rewards.binary)
+    form = policy.on(problem.rewards.unit, problem.rewards.binary)
     mine = [engine for engine in ENGINES if isinstance(form.family.rule, engine.rule)]
     able = [engine for engine in mine if engine.obstacle(form, problem, _HORIZON) is None]
     return [_Match(engine, policy, problem) for engine in able]
@@ -106,8 +106,8 @@ def _check_plain(match: _Match, reference: _Match) -> Outcome:
     """Compare plain runs with those of the step engine, and return them."""
     who, n, best = match.who, _HORIZON, match.problem.best_arm
     found, steps = (
-        one.play(one.game(n // 9, n // 3, n), first, _RUNS)
-        for one, first in ((match, 0), (reference, _RUNS))
+        player.play(player.game(n // 9, n // 3, n), first, _RUNS)
+        for player, first in ((match, 0), (reference, _RUNS))
     )
     _require(np.isfinite(found.regret).all(), f"{who}: a run has no regret.")
     _require((found.pulls.sum(axis=1) == n).all(), f"{who}: pulls do not add up to the horizon.")
@@ -146,7 +146,9 @@ def _check_branches(match: _Match, reference: _Match) -> None:
         found, again = (match.play_on(whole, branch).regret[0, 0] for branch in (run, copy))
         _require(found == again, f"{match.who}: a copied run goes another way than its original.")
         ends[number] = found
-    runs, steps = (one.play(one.game(), 0, _RUNS).regret[:, 0] for one in (match, reference))
+    runs, steps = (
+        player.play(player.game(), 0, _RUNS).regret[:, 0] for player in (match, reference)
+    )
     stepwise = (runs == steps).all()
     same = not stepwise or np.allclose(ends, runs[:_BRANCHES], rtol=1e-9, atol=1e-9)
     _require(same, f"{match.who}: a run goes another way if it is interrupted.")
@@ -178,7 +180,10 @@ def check_engine(engine: Engine, policies: Any, problem: Problem) -> None:
     >>> ocucb.testing.check_engine(ENGINES[0], "moss", ocucb.gap(K=3, gap=0.5))
     """
     for policy in to_policies(policies):
-        form, who = policy.on(problem.rewards.binary), f"the {engine.name} engine"
+        form, who = (
+            policy.on(problem.rewards.unit, problem.rewards.binary),
+            f"the {engine.name} engine",
+        )
         _require(isinstance(form.family.rule, engine.rule), f"{who} does not play {policy.label}.")
         reason = engine.obstacle(form, problem, _HORIZON)
         _require(reason is None, f"{who} does not play {policy.label}: {reason}.")
@@ -205,7 +210,7 @@ def _stream(key: Words, number: int, purpose: Any) -> Words:
 def _check_live(policy: Policy, problem: Problem) -> None:
     """Check that a live bandit plays the arms of the step engine."""
     played = Specification(policy, problem, _HORIZON, np.arange(1, _HORIZON + 1), 1, "step")
-    known: Any = {"bounds": (0, 1)} if problem.rewards.binary else {"sigma": problem.sigma}
+    known: Any = {"bounds": (0, 1)} if problem.rewards.unit else {"sigma": problem.sigma}
     for number in range(4):
         regret, total = played.outcome(number, 1).regret[0], 0.0
         bandit = Bandit(range(problem.arms), policy, _HORIZON, **known, rng=1)
@@ -216,8 +221,7 @@ def _check_live(policy: Policy, problem: Problem) -> None:
             total += problem.gaps[arm]
             same = abs(total - regret[t]) < 1e-9
             _require(same, f"{policy.label}: Bandit and simulate part in round {t + 1}.")
-            paid = problem.rewards.draw(problem.means[arm], problem.scales[arm], rewards)
-            bandit.tell(arm, paid)
+            bandit.tell(arm, problem.reward(arm, rewards))
 
 
 @_asserting()
@@ -244,7 +248,9 @@ def check_policy(policy: Any) -> None:
         if player.family.binary and not problem.rewards.binary:
             continue
         for arms in (2, problem.arms, 20):
-            false = false_declaration(player.on(problem.rewards.binary), _HORIZON, arms)
+            false = false_declaration(
+                player.on(problem.rewards.unit, problem.rewards.binary), _HORIZON, arms
+            )
             _require(false is None, f"{player.label} {false}.")
         *others, reference = _matches(player, problem)
         for match in others:
@@ -255,12 +261,14 @@ def check_policy(policy: Any) -> None:
         copy = pickle.loads(cloudpickle.dumps(player))
     except Exception as error:  # pickling may run any code
         raise AssertionError(f"{player.label} cannot be pickled: {error}.") from error
-    one, other, sent = (
+    alone, shared, sent = (
         simulate(each, problem, _HORIZON, 300, rng=1, workers=workers, progress=False)[0].sample
         for each, workers in ((player, 1), (player, 3), (copy, 1))
     )
-    _require((one == other).all(), f"{player.label}: its numbers depend on the number of workers.")
-    _require((one == sent).all(), f"{player.label}: a pickled copy gives other numbers.")
+    _require(
+        (alone == shared).all(), f"{player.label}: its numbers depend on the number of workers."
+    )
+    _require((alone == sent).all(), f"{player.label}: a pickled copy gives other numbers.")
 
 
 def _check_arm(problem: Problem, arm: int) -> None:
@@ -270,7 +278,7 @@ def _check_arm(problem: Problem, arm: int) -> None:
 
     def draw(mean: float, number: int) -> Floats:
         stream = _stream(stream_key(number, "testing"), arm, REWARDS)
-        return np.array([kind.draw(mean, scale, stream) for _ in range(_DRAWS)])
+        return np.array([problem.reward(arm, stream, mean) for _ in range(_DRAWS)])
 
     sample = draw(mean, 0)
     squares = (sample - mean) ** 2
@@ -352,8 +360,8 @@ def check_store(open_store: Callable[[], Store]) -> None:
     """
     policy, problem = to_policies("moss")[0], gap(2, 0.3)
     played = Specification(policy, problem, 100, np.array([50, 100]), 1, "step")
-    # They claim to have taken long: so one sees whether they are played again.
-    blocks = [replace(one, seconds=1000.0) for one in run_blocks(played, [(0, 64), (64, 64)])]
+    # They claim to have taken long, which shows whether they are played again.
+    blocks = [replace(block, seconds=1000.0) for block in run_blocks(played, [(0, 64), (64, 64)])]
     with open_store() as store:
         _require(not store.holds_runs, "the store is not empty.")
         for block in (*blocks, blocks[0]):

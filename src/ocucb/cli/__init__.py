@@ -17,7 +17,9 @@ from .reports import league, reproduce
 from .results import results
 from .shared import report_errors, standard_output
 from .simulate import simulate
+from .sweep import sweep
 from .theory import theory
+from .tune import tune
 
 app = typer.Typer(
     name="ocucb",
@@ -33,7 +35,7 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, results, policies, gittins, reproduce, league, theory):
+for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 

@@ -96,7 +96,7 @@ def league(
         typer.Argument(
             metavar="PART",
             help="Problems (two, ten, rare-2 ...) or open questions (frontier, price, loglog, "
-            "bayesian, variance). Default: all.",
+            "bayesian, variance, unknown). Default: all.",
         ),
     ] = None,
     policy: Annotated[
@@ -124,7 +124,7 @@ def league(
     workers: Workers = None,
     dask: Dask = None,
 ) -> None:
-    """Play every policy on more than two dozen problems and recommend which one to use.
+    """Play every policy on more than forty problems and recommend which one to use.
 
     Writes a page, index.html, with tables, figures and answers to the open questions of the paper,
     and the data as CSV. Each policy plays the problems that suit its rewards, until its error bars

@@ -24,6 +24,7 @@ from .._interrupt import on_interrupt, stop
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from ..priors import AnyProblem
     from ..problems import Problem
 
 Text = str | None
@@ -36,7 +37,7 @@ def option(metavar: str, help: str, names: str = "") -> Any:
 
 
 # Options of several commands.
-Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli or uniform.")]
+Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli, uniform or beta.")]
 Means = Annotated[Text, option("LIST", "Expected rewards of the arms: 0,-0.3")]
 Instance = Annotated[
     Text,
@@ -44,6 +45,14 @@ Instance = Annotated[
         "NAME:KEY=VALUE,...",
         "One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
         "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
+    ),
+]
+Prior = Annotated[
+    Text,
+    option(
+        "NAME:KEY=VALUE,...",
+        "Draw a problem for each run, instead of --means or --problem, and report Bayes regret: "
+        "normal:K=10,sd=0.5, beta:K=4,a=1,b=9, headlines:K=4, headlines.",
     ),
 ]
 Horizon = Annotated[
@@ -84,11 +93,11 @@ def share(text: str | None, name: str, default: float | None = None) -> Any:
     return default if text is None else to_share(text, name)
 
 
-def rounds_of(horizon: str | None, problem: Problem, example: str) -> int:
+def rounds_of(horizon: str | None, problem: AnyProblem, example: str) -> int:
     """Return the number of rounds that was given, or the paper's for the problem."""
     from .._text import to_count
 
-    rounds: Any = problem.paper_horizon if horizon is None else horizon
+    rounds: Any = problem.typical.paper_horizon if horizon is None else horizon
     if rounds is None:
         raise ValueError(f"--horizon is missing; set the number of rounds, for example {example}.")
     return to_count(rounds, "--horizon")
@@ -116,6 +125,23 @@ def problem_of(means: str | None, problem: str | None, rewards: str, sigma: str 
     made = problems.parse_problem(problem)
     other = problems.of_kind(rewards, made.means, spread)
     return replace(other, name=made.name, paper_horizon=made.paper_horizon)
+
+
+def problem_or_prior(
+    means: str | None, problem: str | None, prior: str | None, rewards: str, sigma: str | None
+) -> AnyProblem:
+    """Build the problem or the prior that the options describe."""
+    if prior is None:
+        return problem_of(means, problem, rewards, sigma)
+    from ..priors import prior as prior_of
+
+    for name, given in (("means", means), ("problem", problem), ("sigma", sigma)):
+        if given is not None:
+            raise ValueError(f"--{name} does not go with --prior, which says it all.")
+    made = prior_of(prior)
+    if rewards not in ("gaussian", made.rewards.name):
+        raise ValueError(f"--rewards {rewards} does not go with --prior {prior}.")
+    return made
 
 
 def cluster(address: str | None) -> Executor | None:

@@ -14,7 +14,7 @@ from .._interrupt import on_interrupt
 from . import shared
 from .shared import File, Text, check_outputs, count, deliver, option, share
 
-DEFAULT_POLICIES = ["ocucb", "ucb", "moss"]
+DEFAULT_POLICIES = ["kl-ocucb", "ucb", "moss"]
 
 
 def simulate(
@@ -23,12 +23,14 @@ def simulate(
         option(
             "NAME[:KEY=VALUE,...]",
             "Policy to play; repeat for several. `ocucb policies` lists them. "
-            "Default: ocucb, ucb and moss.",
+            "Default: kl-ocucb, the best we know (on Gaussian rewards it is OCUCB), with ucb and "
+            "moss to compare.",
             "--policy -p",
         ),
     ] = None,
     means: shared.Means = None,
     problem: shared.Instance = None,
+    prior: shared.Prior = None,
     horizon: shared.Horizon = None,
     runs: Annotated[
         Text,
@@ -101,11 +103,13 @@ def simulate(
 
     `ocucb simulate -p ocucb -p ucb --means 0.5,0.4 --rewards bernoulli -n 1e4 --json`
 
+    `ocucb simulate -p ocucb -p kl-ucb-plus --prior headlines:K=4 -n 14000 -r 500`
+
     `ocucb simulate -p ocucb -p moss --means 0,-0.3 -n 1e4 -r 20000 --plot-tail tails.png`
 
     `ocucb simulate --problem gap:K=10,gap=0.3 -n 1e5 --precision 1% --seed 1 --store results.db`
     """
-    arms = shared.problem_of(means, problem, rewards, sigma)
+    arms = shared.problem_or_prior(means, problem, prior, rewards, sigma)
     rounds = shared.rounds_of(horizon, arms, "1e4")
     check_outputs(csv, save, pictures=(plot, plot_tail), store=store)
 

@@ -13,7 +13,7 @@ from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_binary, skip_leader, skip_thompson, step
-from .base import Engine, Game, Outcome, new_game, new_outcome
+from .base import Engine, Game, Outcome, Rows, new_game, new_outcome
 from .run import Kernel
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Game",
     "Kernel",
     "Outcome",
+    "Rows",
     "block_runs",
     "choose_engine",
     "engine_named",
@@ -50,7 +51,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
         raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
-    policy = policy.on(problem.rewards.binary)
+    policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     rule = policy.family.rule
     asked = [
         engine
@@ -71,7 +72,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
 
 def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> Engine:
     """Return the engine called `name` that plays a policy on a problem."""
-    policy = policy.on(problem.rewards.binary)
+    policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     for engine in ENGINES:
         mine = engine.name == name and isinstance(policy.family.rule, engine.rule)
         if mine and engine.obstacle(policy, problem, horizon) is None:
@@ -91,4 +92,4 @@ def kernel_of(family: PolicyFamily, rewards: Rewards, engine: Engine) -> Kernel:
 
     Compiled code is cached on disk if policy and rewards are part of this package.
     """
-    return Kernel(engine.plan(family.form(rewards.binary), rewards))
+    return Kernel(engine.plan(family.form(rewards.unit, rewards.binary), rewards))

@@ -5,9 +5,10 @@ a run would cost, and which kernel plays it.
 
 A kernel is called as ``kernel(values, game, key, first, outcome, stop)``: the policy's parameters,
 what is played, the key and number of the first run, where to write the outcome, and a flag. It
-plays as many runs as the outcome has rows. A run depends only on the key and its number. If the
-policy cannot choose an arm, the run's regret is nan. Once ``stop[0]`` is set, the kernel returns
-promptly and its output is meaningless.
+plays as many runs as the outcome has rows. Where each run has a problem of its own, `Rows` follow,
+with these problems and the numbers of the runs. A run depends only on its problem, the key and its
+number. If the policy cannot choose an arm, the run's regret is nan. Once ``stop[0]`` is set, the
+kernel returns promptly and its output is meaningless.
 
 Kernels are templates (see `_compile`): they call functions that their modules only declare. The
 engine's `kernel` binds these to a policy's formula and the arms' rewards.
@@ -96,7 +97,8 @@ class Engine:
 class Game(NamedTuple):
     """What is played: the problem, what policies are told, and when regret is measured.
 
-    `means` are zeros for an engine that sums the noise alone. `tilted` is the arm whose first
+    `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
+    which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
@@ -111,6 +113,7 @@ class Game(NamedTuple):
     checkpoints: Counts
     tilted: int
     mixture: Floats
+    table: Floats
 
 
 def new_game(
@@ -133,7 +136,27 @@ def new_game(
         checkpoints,
         mixture.arm,
         mixture.table(),
+        problem.table,
     )
+
+
+class Rows(NamedTuple):
+    """Runs with their problems: one row each, or a single row if all runs have the same problem.
+
+    `numbers` are those of the runs. Means are zeros for an engine that sums the noise alone.
+    """
+
+    numbers: Counts
+    means: Floats
+    scales: Floats
+    gaps: Floats
+    sigma: Floats
+
+
+def same_rows(game: Game, first: int, runs: int) -> Rows:
+    """Return consecutive runs that all have the problem of a game."""
+    numbers, sigma = np.arange(first, first + runs), np.array([game.sigma])
+    return Rows(numbers, game.means[None], game.scales[None], game.gaps[None], sigma)
 
 
 class Outcome(NamedTuple):
@@ -142,21 +165,24 @@ class Outcome(NamedTuple):
     ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``noise[run, mark]``, the summed deviation
     from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
     has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the other arms,
-    and for all of its own, in units of sigma.
+    and for all of its own, in units of sigma. Unless it is empty, ``arm_noise[run, arm]``: the same
+    for each arm.
     """
 
     regret: Floats
     pulls: Counts
     noise: Floats
     luck: Floats
+    arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
 
 
-def new_outcome(runs: int, game: Game) -> Outcome:
-    """Return arrays for the outcome of some runs."""
+def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
+    """Return arrays for the outcome of some runs, with the noise of each arm if asked for."""
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
     marks = np.isfinite(game.mixture[MARKS]).sum()
-    return Outcome(regret, pulls, np.zeros((runs, int(marks))), np.zeros((runs, 2)))
+    noise, luck = np.zeros((runs, int(marks))), np.zeros((runs, 2))
+    return Outcome(regret, pulls, noise, luck, np.zeros((runs, game.means.size if by_arm else 0)))
 
 
 def skip_obstacle(

@@ -10,9 +10,15 @@ from typing import Any
 import numba
 
 from .._compile import compiling, kernel_part, specialise
-from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper
+from ..policies._divergence import bernoulli_kl, kl_lower, kl_upper, moment_upper
 from ..policies._families import PolicyFamily
-from ..policies._rules import BernoulliKLRule, BonusRule, ChoiceRule, GaussianKLRule
+from ..policies._rules import (
+    BernoulliKLRule,
+    BonusRule,
+    ChoiceRule,
+    GaussianKLRule,
+    MomentKLRule,
+)
 
 # Declared here, filled in by `specialise`: what the policy states.
 rule: Callable[..., float]
@@ -40,7 +46,7 @@ def deviation_of_user(pulls: float, t: float, n: float, K: float, *values: Any) 
     return deviation if 0.0 <= deviation < math.inf else math.nan
 
 
-# Four ways to state an index policy, in one form; they fill the slot `index`. T counts pulls.
+# Five ways to state an index policy, in one form; they fill the slot `index`. T counts pulls.
 
 
 def index_of_bonus(
@@ -55,6 +61,13 @@ def index_of_budget(
 ) -> float:
     """Return the largest mean that the budget allows Bernoulli rewards to have."""
     return kl_upper(mean, rule(T, t, n, K, *values) / T)
+
+
+def index_of_moments(
+    mean: float, variance: float, T: float, t: float, n: float, K: float, sigma: float, values: Any
+) -> float:
+    """Return the largest mean that the budget allows rewards in [0, 1] with this variance."""
+    return moment_upper(mean, variance, rule(T, t, n, K, *values) / T)
 
 
 def index_of_mean(
@@ -140,6 +153,8 @@ def index_of(family: PolicyFamily) -> Callable[..., float]:
     match family.rule:
         case BonusRule():
             return specialise(index_of_bonus, {"bonus": bonus_of(family)}, inline=True)
+        case MomentKLRule():
+            return specialise(index_of_moments, {"rule": budget_of(family)}, inline=True)
         case BernoulliKLRule():
             return specialise(index_of_budget, {"rule": budget_of(family)}, inline=True)
     template = index_of_variance if family.rule.takes_variance else index_of_mean

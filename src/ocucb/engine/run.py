@@ -20,11 +20,12 @@ from .._memo import cached_while_alive
 from .._types import Flags, Floats, Words
 from ..importance import MARKS
 from ..random import CHOICES, REWARDS, start_stream, uniform
-from ..rewards import Rewards
-from .base import Game, Outcome, Plan
+from ..rewards import SAMPLERS, Rewards
+from .base import Game, Outcome, Plan, Rows, same_rows
 
 # Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
-draw: Callable[[float, float, Words], float]
+draw: Callable[..., float]
+draw_reward: Callable[[int, float, float, Floats, Words], float]  # one of those below
 takes_variance: bool
 play_run: Callable[..., bool]
 
@@ -113,6 +114,8 @@ def variance_of(total: float, count: float, squares: float) -> float:
 def start_run(game: Game, run: Run, key: Words, number: int) -> None:
     """Start a run: its streams, the component of the mixture, statistics and memory."""
     start_streams(run.reward_rng, run.choice_rng, key, number)
+    for i in range(run.drawn.size):
+        run.drawn[i] = game.means[i]
     arm = game.tilted
     if arm >= 0:
         shares, shifts, lengths, marks = game.mixture
@@ -173,12 +176,30 @@ def pass_marks(
     return done
 
 
+# A kind of reward, in one form, whatever its sampler takes; they fill the slot `draw_reward`.
+
+
+def draw_by_mean(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward given the arm's mean and scale."""
+    return draw(mean, scale, rng)
+
+
+def draw_by_arm(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward given the arm too."""
+    return draw(arm, mean, scale, rng)
+
+
+def draw_from_table(arm: int, mean: float, scale: float, table: Floats, rng: Words) -> float:
+    """Draw a reward from the problem's table."""
+    return draw(arm, table, rng)
+
+
 def pull(game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, row: int) -> int:
     """Play an arm in round t: draw its reward, count it, pass marks and checkpoints.
 
     Returns the number of checkpoints passed, as `leapt` does. Nothing but these two plays an arm.
     """
-    reward = draw(run.drawn[arm], game.scales[arm], run.reward_rng)
+    reward = draw_reward(arm, run.drawn[arm], game.scales[arm], game.table, run.reward_rng)
     if takes_variance:
         run.squares[arm] += squares_added(run.sums[arm], run.pulls[arm], reward)
     run.sums[arm] += reward
@@ -228,6 +249,8 @@ def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> 
     for i in range(run.pulls.size):
         outcome.pulls[row, i] = np.int64(run.pulls[i])
         finite = finite and abs(run.sums[i]) < np.inf
+        if outcome.arm_noise.shape[1] > 0:
+            outcome.arm_noise[row, i] = run.sums[i] - run.pulls[i] * game.means[i]
         # the noise of an arm that rounding drowns is no martingale
         heard = game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i])
         if game.tilted >= 0 and heard:
@@ -271,26 +294,41 @@ def play_on(
 def play_runs(
     values: Any,
     game: Game,
+    rows: Rows,
     run: Run,
     work: Any,
     key: Words,
-    first: int,
     outcome: Outcome,
     stop: Flags,
 ) -> None:
-    """Play one run after the other, with the same arrays."""
+    """Play one run after the other, with the same arrays; each on its row's problem."""
     for row in range(outcome.regret.shape[0]):
         if stop[0]:
             return
-        start_run(game, run, key, first + row)
-        play_on(values, game, run, work, outcome, row, stop)
+        i = min(row, rows.sigma.size - 1)
+        its_game = Game(
+            rows.means[i],
+            rows.scales[i],
+            rows.gaps[i],
+            rows.sigma[i],
+            game.horizon,
+            game.checkpoints,
+            game.tilted,
+            game.mixture,
+            game.table,
+        )
+        start_run(its_game, run, key, rows.numbers[row])
+        play_on(values, its_game, run, work, outcome, row, stop)
 
 
 @cached_while_alive
 def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
     both = []
+    ways = dict(zip(SAMPLERS, (draw_by_mean, draw_by_arm, draw_from_table), strict=True))
+    shared = {"draw": rewards.draw}
+    way = specialise(ways[rewards.inputs], shared, part=True, forced=True)
     for variance in (False, True):
-        slots: dict[str, Any] = {"draw": rewards.draw, "takes_variance": variance}
+        slots: dict[str, Any] = {**shared, "draw_reward": way, "takes_variance": variance}
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
         slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
         slots["play_each_once"] = specialise(play_each_once, slots, part=True)
@@ -309,16 +347,28 @@ class Kernel:
     def __init__(self, plan: Plan) -> None:
         slots = plan.slots | {"play_run": specialise(plan.play_run, plan.slots, part=True)}
         play_on_slot = {"play_on": specialise(play_on, slots, inline=True)}
-        self._play_on = specialise(play_on, slots, keep=True)
-        self._play_runs = specialise(play_runs, slots | play_on_slot, keep=True)
+        how = {"keep": True, "assembled": True}
+        self._play_on = specialise(play_on, slots, **how)
+        self._play_runs = specialise(play_runs, slots | play_on_slot, **how)
         self._plan = plan
 
     def __call__(
-        self, values: Any, game: Game, key: Words, first: int, outcome: Outcome, stop: Flags
+        self,
+        values: Any,
+        game: Game,
+        key: Words,
+        first: int,
+        outcome: Outcome,
+        stop: Flags,
+        rows: Rows | None = None,
     ) -> None:
-        """Play as many runs as the outcome has rows, the first of them with number `first`."""
+        """Play as many runs as the outcome has rows, the first of them with number `first`.
+
+        Or those of `rows`, each on a problem of its own; the game then has as many arms as these.
+        """
         run, work = self._new_run(game), self._plan.new_work(game.means.size)
-        self._play_runs(values, game, run, work, key, first, outcome, stop)
+        rows = same_rows(game, first, len(outcome.regret)) if rows is None else rows
+        self._play_runs(values, game, rows, run, work, key, outcome, stop)
 
     def start(self, game: Game, key: Words, number: int) -> Run:
         """Return a run in which nothing has been played yet."""

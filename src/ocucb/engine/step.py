@@ -52,7 +52,8 @@ choose: Callable[..., int]
 index: Callable[..., float]
 leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
-draw: Callable[[float, float, Words], float]
+draw_reward: Callable[[int, float, float, Floats, Words], float]
+takes_variance: bool
 pull: Callable[..., int]
 leapt: Callable[..., int]
 
@@ -67,7 +68,7 @@ def arm_index(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
 def arm_index_with_variance(values: Any, game: Game, stats: Stats, i: int, t: float) -> float:
     """Return the same for a policy that takes the variance; one function for both is slower."""
     T = stats.pulls[i]
-    n, K = float(game.horizon), float(game.means.size)
+    n, K = float(game.horizon), counted_arms(stats.pulls, i, T)
     variance = variance_of(stats.sums[i], T, stats.squares[i])
     return index(stats.sums[i] / T, variance, T, t, n, K, game.sigma, values)
 
@@ -87,8 +88,10 @@ def evaluate_all_with_effective_arms(
     n, sigma = float(game.horizon), game.sigma
     effective_arms_of_all(stats.pulls, order, indices)
     for i in range(indices.size):
-        T = stats.pulls[i]
-        indices[i] = index(stats.sums[i] / T, 0.0, T, t, n, indices[i], sigma, values)
+        T, variance = stats.pulls[i], 0.0
+        if takes_variance:
+            variance = variance_of(stats.sums[i], T, stats.squares[i])
+        indices[i] = index(stats.sums[i] / T, variance, T, t, n, indices[i], sigma, values)
 
 
 def play_index(
@@ -133,7 +136,7 @@ def play_index_in_windows(
             level = rival - least + 1e-12 * (abs(rival) + least)
             mean, scale = run.drawn[leader], game.scales[leader]
             while t < last and total > level * T:
-                total += draw(mean, scale, run.reward_rng)
+                total += draw_reward(leader, mean, scale, game.table, run.reward_rng)
                 T += 1.0
                 t += 1.0
             if t > started:
@@ -238,7 +241,7 @@ def play_index_lazily(
             level = rival - least + 1e-12 * (abs(rival) + least)
             mean, scale = run.drawn[leader], game.scales[leader]
             while t < last and total > level * T:
-                total += draw(mean, scale, run.reward_rng)
+                total += draw_reward(leader, mean, scale, game.table, run.reward_rng)
                 T += 1.0
                 t += 1.0
             if t == last:
@@ -363,8 +366,8 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     functions["arm_index"] = specialise(template, slots, inline=True)
     if not rule.is_lazy:
         way = evaluate_all_with_effective_arms if rule.takes_effective_arms else evaluate_all
-        slots = {"index": index_of(family), "arm_index": functions["arm_index"]}
-        functions["evaluate_all"] = specialise(way, slots, part=True)
+        functions["index"] = index_of(family)
+        functions["evaluate_all"] = specialise(way, functions, part=True)
         if rule.unplayed_index is None or _can_skip(rule, rewards):
             return Plan(play_index, functions, array_and_order)
         functions["leaps"] = has_bonus

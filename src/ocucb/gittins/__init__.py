@@ -132,10 +132,6 @@ def approximate_offset(pulls: float, t: float, horizon: float) -> float:
     horizon : float
         Number of rounds.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import gittins
@@ -198,10 +194,6 @@ def plot(horizon: int = 10_000) -> Figure:
     ----------
     horizon : int, optional
         Number of rounds, at least 100.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Examples
     --------

@@ -126,10 +126,6 @@ def bernoulli_index(m: float, successes: float, failures: float, table: Floats) 
     table : numpy.ndarray
         From `bernoulli_surrogate`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import gittins

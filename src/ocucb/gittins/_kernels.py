@@ -160,10 +160,6 @@ def offset(m: float, T: float, table: Floats) -> float:
     table : numpy.ndarray
         From `surrogate`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from ocucb import gittins

@@ -19,7 +19,7 @@ from functools import partial
 from .._text import listed
 from ..reports.estimates import margin
 from .measure import RARE
-from .problems import DISASTER, FEW_ARMS, SHORT, Contest
+from .problems import DISASTER, FEW_ARMS, HEADLINES, KINDS, SHORT, Contest
 from .standings import Player, Row, Standings
 
 _NEAR = 0.01  # difference in mean regret that nobody needs to care about
@@ -139,24 +139,31 @@ def advise(standings: Standings) -> list[Advice]:
     def anytime(contests: Sequence[Contest]) -> Sequence[Player]:
         return [player for player in standings.players if not player.needs_horizon]
 
-    gaussian = [contest for contest in standings.contests if not contest.clicks]
-    clicks = [contest for contest in standings.contests if contest.clicks]
+    gaussian, unequal, clicks, ratings = map(standings.of_kind, KINDS)
     few = [contest for contest in gaussian if contest.few_arms]
     many = [contest for contest in gaussian if not contest.few_arms]
     short = [contest for contest in clicks if contest.short]
+    headlines = [contest for contest in clicks if contest.group == HEADLINES]
     once = f"at most one run in {round(1 / RARE)} loses more than {DISASTER:.0f}σ√(Kn)"
     situations = (
         (f"Gaussian rewards, up to {FEW_ARMS} arms, horizon known", few, players),
         (f"Gaussian rewards, up to {FEW_ARMS} arms, horizon unknown", few, anytime),
         (f"Gaussian rewards, more than {FEW_ARMS} arms, horizon known", many, players),
         (f"Gaussian rewards, more than {FEW_ARMS} arms, horizon unknown", many, anytime),
+        ("Variances unknown and unequal, horizon known", unequal, players),
+        ("Variances unknown and unequal, horizon unknown", unequal, anytime),
         ("Clicks, horizon known", clicks, players),
         ("Clicks, horizon unknown", clicks, anytime),
         (f"Clicks, horizon known, up to {SHORT:,} rounds", short, players),
+        ("Tests of headlines, clicks at about 1%, horizon known", headlines, players),
+        ("Tests of headlines, clicks at about 1%, horizon unknown", headlines, anytime),
+        ("Ratings between 0 and 1, horizon known", ratings, players),
+        ("Ratings between 0 and 1, horizon unknown", ratings, anytime),
     )
     found = [choose(standings, *situation) for situation in situations if situation[1]]
-    for rewards, contests in (("Gaussian rewards", gaussian), ("Clicks", clicks)):
+    for contests in (gaussian, clicks):
         if contests:
+            rewards = KINDS[contests[0].kind]
             found.append(safest(standings, f"{rewards}, no disasters ({once})", contests))
     return [advice for advice in found if advice is not None]
 
@@ -164,11 +171,12 @@ def advise(standings: Standings) -> list[Advice]:
 def answer(standings: Standings) -> str:
     """Return the one-paragraph answer to "which one should I use?"."""
     sentences = [advice.sentence for advice in advise(standings)]
-    for name, clicks in (("Gaussian rewards", False), ("clicks", True)):
-        contests = [contest for contest in standings.contests if contest.clicks == clicks]
+    for name in ("gaussian", "clicks"):
+        contests = standings.of_kind(name)
         if contests and not safe(standings, contests):
+            rewards = KINDS[name]
             sentences.append(
-                f"On {name}, no policy is known to be free of disasters: each has a problem on "
+                f"{rewards}: no policy is known to be free of disasters: each has a problem on "
                 f"which more than one run in {round(1 / RARE)} may lose more than "
                 f"{DISASTER:.0f}σ√(Kn)."
             )

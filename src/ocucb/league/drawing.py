@@ -218,4 +218,5 @@ _PICTURES: dict[str, Callable[[Cells], Figure]] = {
     "loglog": _loglog,
     "bayesian": lambda cells: _dots(cells, *questions.BAYESIAN_COMPARISON),
     "variance": lambda cells: _dots(cells, *questions.VARIANCE_COMPARISON),
+    "unknown": lambda cells: _dots(cells, *questions.UNKNOWN_COMPARISON),
 }

@@ -9,11 +9,13 @@ from pathlib import Path
 from ..policies import FAMILIES, Policy, PolicyFamily, parse_policy, to_policies
 from .problems import Contest
 
-# These play clicks only. The theory and the constants of some are for rewards within an interval;
-# on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB, AdaUCB,
-# OCUCB and Maillard sampling.
-_CLICKS_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h-plus", "kl-moss",
-                "kl-adaucb", "kl-ocucb", "kl-maillard")  # fmt: skip
+# These play rewards in [0, 1] only. The theory and the constants of some are for rewards within an
+# interval; on Gaussian rewards, the others are policies that play already: MOSS (twice), AOCUCB,
+# AdaUCB, OCUCB and Maillard sampling.
+_BOUNDED_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h-plus", "kl-moss",
+                 "kl-adaucb", "kl-ocucb", "kl-maillard")  # fmt: skip
+# These are for normal rewards: an arm without a click so far would seem to have no variance.
+_NORMAL_ONLY = ("ocucb-normal", "normal-thompson")
 
 # Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
 # best), or the experiments or advice of a paper ("paper"). All others are our choice ("ours").
@@ -96,4 +98,8 @@ def load_policy(text: str) -> Policy:
 
 def suits(policy: Policy, contest: Contest) -> bool:
     """Tell whether a policy is for the rewards of a contest."""
-    return contest.clicks or not (policy.family.binary or policy.family.name in _CLICKS_ONLY)
+    name = policy.family.name
+    if contest.kind == "clicks":
+        return name not in _NORMAL_ONLY
+    bounded = contest.kind == "ratings"
+    return not policy.family.binary and (bounded or name not in _BOUNDED_ONLY)

@@ -22,6 +22,7 @@ import numpy as np
 from ..engine import choose_engine
 from ..importance import PLAIN, Mixture, first_mixture, obstacle
 from ..policies import Policy
+from ..priors import AnyProblem
 from ..problems import Problem
 from ..reports.estimates import Uncertain
 from ..reports.measure import kept_facts, whole_blocks
@@ -88,7 +89,7 @@ class Task:
 
     place: str  # the contest or question it belongs to
     policy: Policy
-    problem: Problem
+    problem: AnyProblem
     horizon: int
     runs: int
     seed: int
@@ -112,7 +113,7 @@ class Task:
 
     def specification(self) -> Specification:
         """Return what to play."""
-        engine = choose_engine(self.policy, self.problem, self.horizon, "auto").name
+        engine = choose_engine(self.policy, self.problem.typical, self.horizon, "auto").name
         rounds = np.array([self.horizon])
         facts = self.policy, self.problem, self.horizon, rounds, self.seed, engine, self.mixture
         return Specification(*facts)
@@ -160,14 +161,14 @@ class Skipped:
 def make_task(
     place: str,
     policy: Policy,
-    problem: Problem,
+    problem: AnyProblem,
     horizon: int,
     seed: int,
     precision: float = PRECISION,
     runs: int | None = None,
     budget: float = BUDGET,
 ) -> Task | Skipped:
-    """Return the cell of a policy on a problem, or why it is not played.
+    """Return the cell of a policy on a problem or a prior, or why it is not played.
 
     It may cost `budget` nominal seconds.
     """
@@ -179,15 +180,18 @@ def make_task(
         return Skipped(place, policy.name, str(error).removesuffix("."))
     if runs is not None:
         return Task(place, policy, problem, horizon, runs, seed, runs, runs, math.nan)
-    cost = choose_engine(policy, problem, horizon, "auto").cost(policy, problem, horizon)
+    typical = problem.typical
+    cost = choose_engine(policy, typical, horizon, "auto").cost(policy, typical, horizon)
     cost *= _SLOWER.get(policy.family.name, (1.0, 1.0))[problem.rewards.binary]
     affordable = int(1e9 * budget / cost)
     if affordable * _STRETCH < _FEWEST:
         seconds = cost * _FEWEST / 1e9
         reason = f"{_FEWEST} runs would take {seconds:.0f} s, and a cell may take {budget:g} s"
         return Skipped(place, policy.name, reason)
-    tilted = obstacle(problem, horizon) is None and affordable >= _TILTED
-    mixture = first_mixture(problem, horizon) if tilted else PLAIN
+    mixture = PLAIN
+    if obstacle(problem, horizon) is None and affordable >= _TILTED:
+        assert isinstance(problem, Problem)
+        mixture = first_mixture(problem, horizon)
     most = whole_blocks(specification, 0, max(_FEWEST, min(affordable, _MOST)))
     limit = whole_blocks(specification, most, min(1e9 * PATIENCE / cost, _MOST))
     first = whole_blocks(specification, 0, min(_FIRST, most))

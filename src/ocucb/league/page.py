@@ -14,7 +14,7 @@ from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer
 from .measure import BUDGET, KNOWN, PATIENCE, PRECISION, RARE, SEEN, Cell, Skipped
-from .problems import DISASTER, Contest
+from .problems import DISASTER, KINDS, Contest
 from .questions import QUESTIONS, Cells
 from .standings import Player, Row, Standings, by_mean
 
@@ -114,8 +114,8 @@ def percent(share: float) -> str:
 
 def _tables(report: Report) -> str:
     parts = []
-    for title, clicks in (("Gaussian rewards", False), ("Clicks", True)):
-        contests = [contest for contest in report.standings.contests if contest.clicks == clicks]
+    for kind, title in KINDS.items():
+        contests = report.standings.of_kind(kind)
         if contests:
             rows = report.standings.table(contests)
             order = {row.player: i for i, row in enumerate(by_mean(rows), 1)}

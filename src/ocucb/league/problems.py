@@ -1,8 +1,9 @@
 """What the league plays: problems in families, as data.
 
-A contest is one problem and horizon. The worst case over Δ consists of several, of which, for each
-policy separately, the one with the largest mean regret counts. Rewards are Gaussian with σ = 1, or
-clicks: rewards of 0 and 1.
+A contest is one problem, or a prior over problems, and a horizon. The worst case over Δ consists of
+several, of which, for each policy separately, the one with the largest mean regret counts. Rewards
+are Gaussian with σ = 1 or with a σ for each arm, of which policies are told the largest; clicks,
+which are 0 or 1; or ratings between 0 and 1.
 """
 
 from __future__ import annotations
@@ -11,14 +12,34 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .._text import power_of_ten
-from ..problems import Problem, bernoulli, gap, gaussian, moss_failure, uniform_arms
+from ..priors import AnyProblem, Prior, prior
+from ..problems import (
+    Problem,
+    bernoulli,
+    beta_rewards,
+    empirical,
+    gap,
+    gaussian,
+    moss_failure,
+    uniform_arms,
+)
 
 FEW_ARMS = 10  # up to this, arms are few
 SHORT = 5_000  # rounds up to which every policy for clicks can play
 DISASTER = 3.0  # a regret above this many times σ sqrt(K n) is a disaster
 
-Instance = tuple[Problem, int]
+# kinds of reward: their names in data files, and in tables
+KINDS = {
+    "gaussian": "Gaussian rewards",
+    "unequal": "Unequal variances",
+    "clicks": "Clicks",
+    "ratings": "Ratings",
+}
+
+Instance = tuple[AnyProblem, int]
 
 
 @dataclass(frozen=True)
@@ -28,12 +49,17 @@ class Contest:
     name: str  # its name on the command line
     group: str  # its family
     title: str  # what is played, for people
-    instances: tuple[Instance, ...]  # problem and horizon; several for a worst case
+    instances: tuple[Instance, ...]  # problem or prior, and horizon; several for a worst case
 
     @property
-    def clicks(self) -> bool:
-        """Whether rewards are 0 and 1."""
-        return self.instances[0][0].rewards.binary
+    def kind(self) -> str:
+        """Its kind of reward, one of `KINDS`."""
+        problem = self.instances[0][0].typical
+        if problem.rewards.binary:
+            return "clicks"
+        if not problem.rewards.brownian:
+            return "ratings"
+        return "gaussian" if np.ptp(problem.scales) == 0.0 else "unequal"
 
     @property
     def few_arms(self) -> bool:
@@ -50,10 +76,12 @@ class Contest:
         if len(self.instances) == 1:
             return self.title
         (found,) = (known for known, _ in self.instances if known.name == problem)
+        if isinstance(found, Prior):
+            return f"{self.title}, {found.name}"
         return f"{self.title.removesuffix(', worst Δ')}, Δ = {found.gaps.max():.3g}"
 
 
-def disaster_level(problem: Problem, horizon: int) -> float:
+def disaster_level(problem: AnyProblem, horizon: int) -> float:
     """Return the regret above which a run is a disaster; inf where no run can lose as much.
 
     The unit is σ sqrt(K n), with σ the largest standard deviation of an arm's rewards: regret of
@@ -61,22 +89,23 @@ def disaster_level(problem: Problem, horizon: int) -> float:
     policies exceed it by more than a small factor. Theorems about the tail of regret use the same
     unit. It is the same for all policies, so it does not matter how good their medians are; and
     where arms are so close that even the worst one in every round loses less, nothing is at stake.
+    With a prior, σ and K are those of its typical problem, whichever problem a run has drawn.
 
     Examples
     --------
     >>> round(disaster_level(gap(2, 0.3), 10_000)), disaster_level(gap(2, 0.03), 10_000)
     (424, inf)
     """
-    deviation = problem.rewards.deviation
-    spread = problem.sigma  # of rewards whose deviation is not known
+    deviation, typical = problem.rewards.deviation, problem.typical
+    spread = typical.sigma  # of rewards whose deviation is not known
     if deviation is not None:
-        arms = zip(problem.means.tolist(), problem.scales.tolist(), strict=True)
+        arms = zip(typical.means.tolist(), typical.scales.tolist(), strict=True)
         spread = max(deviation(mean, scale) for mean, scale in arms)
-    level = DISASTER * spread * math.sqrt(problem.arms * horizon)
-    return level if level < horizon * problem.gaps.max() else math.inf
+    level = DISASTER * spread * math.sqrt(typical.arms * horizon)
+    return level if level < horizon * problem.largest_gap else math.inf
 
 
-def _one(name: str, group: str, title: str, problem: Problem, horizon: int) -> Contest:
+def _one(name: str, group: str, title: str, problem: AnyProblem, horizon: int) -> Contest:
     return Contest(name, group, title, ((replace(problem, name=name), horizon),))
 
 
@@ -107,10 +136,30 @@ _TWO, _MANY, _NEEDLE = "two arms", "many arms", "needle in a haystack"
 _UNIFORM, _UNBALANCED = "uniform arms", "unbalanced"
 _HALF, _RARE = "clicks at 50%", "clicks at 2%"
 _SHORT, _LONG = "short horizon", "long horizon"
+_UNEQUAL, _RATINGS = "unequal variances", "ratings"
+HEADLINES = "headlines"
+
+
+def _tests(name: str, K: int, per_arm: str, n: int) -> Contest:
+    """Tests of headlines as a newsroom ran them: their rates are drawn for each run."""
+    title = f"{K} headlines, {per_arm} readers, n = {n:,}"
+    return Contest(name, HEADLINES, title, ((replace(prior("headlines", K=K), name=name), n),))
+
 
 # the arms of the low-reward scenario of Garivier and Cappé (2011)
 _LADDER = [0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3]
 _LADDER_TITLE = "10 arms, clicks at 10, 5, 2 and 1%"
+
+# Stars as shares of [0, 1]: of 100 customers, so many give 1, 2, 3, 4 and 5.
+_STARS = [
+    np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], counts)
+    for counts in ([5, 5, 10, 25, 55], *[[8, 7, 15, 25, 45]] * 3, [20, 10, 10, 15, 45])
+]
+# Of 1,000 visitors, 20 buy for a tenth to all of the highest price; of other arms, 15.
+_REVENUE = [
+    np.concatenate([np.zeros(1000 - buyers), np.linspace(0.1, 1.0, buyers)])
+    for buyers in (20, 15, 15, 15, 15)
+]
 
 CONTESTS: dict[str, Contest] = {
     contest.name: contest
@@ -146,6 +195,34 @@ CONTESTS: dict[str, Contest] = {
              bernoulli([0.5] + [0.3] * 4), 500),
         _one("ladder", _RARE, f"{_LADDER_TITLE}, n = 10⁴", bernoulli(_LADDER), 10_000),
         _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
+        # The median test had 4 headlines and 14,466 readers; 5, 50 and 95% of the headlines had at
+        # most 2,028, 3,088 and 6,379.
+        _tests("headlines", 4, "as many as the median test has", 14_466),
+        _tests("headlines-2", 2, "3,088 a headline", 6_176),
+        _tests("headlines-6", 6, "3,088 a headline", 18_528),
+        _tests("headlines-short", 4, "2,028 a headline", 8_112),
+        _tests("headlines-long", 4, "6,379 a headline", 25_516),
+        _one("noisy-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 2 (best) and 0.3, n = 10⁴",
+             gap(10, 0.3, [2.0] + [0.3] * 9), 10_000),
+        _one("quiet-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 0.2 (best) and 1, n = 10⁴",
+             gap(10, 0.3, [0.2] + [1.0] * 9), 10_000),
+        _one("noisy-2", _UNEQUAL, "two arms, Δ = 0.3, σ = 2 (best) and 0.2, n = 10⁴",
+             gap(2, 0.3, [2.0, 0.2]), 10_000),
+        _one("quiet-2", _UNEQUAL, "two arms, Δ = 0.1, σ = 0.1 (best) and 1, n = 10⁴",
+             gap(2, 0.1, [0.1, 1.0]), 10_000),
+        _one("mixed-10", _UNEQUAL, "10 uniform arms, σ = 1 and 0.2 by turns, n = 10⁴",
+             uniform_arms(10, [1.0, 0.2] * 5), 10_000),
+        _one("mixed-short", _UNEQUAL, "6 arms, Δ = 1, σ = 2 and 0.5 by turns, n = 300",
+             gap(6, 1.0, [2.0, 0.5] * 3), 300),
+        _one("ratings-2", _RATINGS, "ratings of 0.8 and 0.75, n = 10⁴",
+             beta_rewards([0.8, 0.75], 10.0), 10_000),
+        _one("ratings-10", _RATINGS, "10 arms, ratings of 0.6 and 0.5, n = 10⁴",
+             beta_rewards([0.6] + [0.5] * 9, 6.0), 10_000),
+        _one("ratings-extreme", _RATINGS, "10 arms, ratings near 0 or 1, 0.5 and 0.4, n = 10⁴",
+             beta_rewards([0.5] + [0.4] * 9, 0.5), 10_000),
+        _one("stars", _RATINGS, "5 arms, 1 to 5 stars, n = 5,000", empirical(_STARS), 5_000),
+        _one("revenue", _RATINGS, "5 arms, 2% or 1.5% buy at various prices, n = 2·10⁴",
+             empirical(_REVENUE), 20_000),
         _worst_clicks("worst-clicks", 10_000, "10⁴"),
         _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from .._text import listed, power_of_ten
 from ..policies import FAMILIES, OCUCB, Policy
+from ..priors import AnyProblem
 from ..problems import Problem, gap
 from ..reports.estimates import Uncertain, geometric_mean, value_of
 from .measure import Cell, Key
-from .problems import CONTESTS, Contest
+from .problems import CONTESTS, Contest, Instance
 
-Play = tuple[Policy, Problem, int]
+Play = tuple[Policy, AnyProblem, int]
 
 ALPHAS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 PSIS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
@@ -45,7 +46,7 @@ def named(names: Iterable[str]) -> list[Policy]:
     return [FAMILIES[name]() for name in names]
 
 
-def instance(name: str) -> tuple[Problem, int]:
+def instance(name: str) -> Instance:
     """Return the problem and horizon of a contest."""
     return CONTESTS[name].instances[0]
 
@@ -56,7 +57,7 @@ class Cells:
 
     found: Mapping[Key, Cell]
 
-    def get(self, policy: Policy, problem: Problem, horizon: int) -> Cell | None:
+    def get(self, policy: Policy, problem: AnyProblem, horizon: int) -> Cell | None:
         """Return a cell, or None if it was not played."""
         return self.found.get((policy.name, problem.name, horizon))
 
@@ -322,17 +323,25 @@ def _compared(cells: Cells, names: Sequence[str], base: str, contests: Sequence[
 # who is compared with whom, and on what
 Comparison = tuple[tuple[str, ...], str, list[Contest]]
 BAYESIAN_COMPARISON: Comparison = (
-    ("thompson", "mots", "gittins"),
+    ("thompson", "oc-thompson", "irs-fh", "mots", "gittins"),
     "thompson",
-    [contest for contest in CONTESTS.values() if not contest.clicks],
+    [contest for contest in CONTESTS.values() if contest.kind == "gaussian"],
 )
 
 # 5. Low variance.
 
 VARIANCE_COMPARISON: Comparison = (
-    ("kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb"),
+    ("kl-ocucb", "kl-ucb", "kl-ucb-plus-plus", "ucb-v", "ucb-tuned", "beta-thompson", "ocucb"),
     "ocucb",
-    [CONTESTS[name] for name in ("rare-2", "rare-10", "rare-short", "ladder")],
+    [CONTESTS[name] for name in ("rare-2", "rare-10", "rare-short", "ladder", "headlines")],
+)
+
+# 6. Variances that nobody knows.
+
+UNKNOWN_COMPARISON: Comparison = (
+    ("ocucb-normal", "normal-thompson", "thompson", "ocucb"),
+    "ocucb",
+    [contest for contest in CONTESTS.values() if contest.kind == "unequal"],
 )
 
 
@@ -362,5 +371,7 @@ QUESTIONS = {
                     BAYESIAN_COMPARISON),
         _comparison("variance", "What is there to gain where the variance is low?",
                     VARIANCE_COMPARISON),
+        _comparison("unknown", "What does a policy gain that finds out variances by itself?",
+                    UNKNOWN_COMPARISON),
     )
 }  # fmt: skip

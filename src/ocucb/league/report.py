@@ -214,7 +214,7 @@ def _examined(
         suited = [contest for contest in contests if suits(policy, contest)]
         if suited:
             display.say(f"trying {policy.label}")
-            clicks = all(contest.clicks for contest in suited)
+            clicks = all(contest.kind in ("clicks", "ratings") for contest in suited)
             players.append(interruptible(partial(examine, policy, clicks=clicks)))
     return players
 

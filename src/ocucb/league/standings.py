@@ -83,6 +83,10 @@ class Standings:
             if (found := [cell for _, cell in self.of(contest)])
         }
 
+    def of_kind(self, kind: str) -> list[Contest]:
+        """Return the contests with one kind of reward."""
+        return [contest for contest in self.contests if contest.kind == kind]
+
     def cell(self, player: Player, contest: Contest) -> Cell | None:
         """Return what a policy did in a contest, its worst instance; None if it did not play."""
         found = self.cells(player, contest)

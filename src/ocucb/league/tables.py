@@ -10,6 +10,7 @@ from typing import Any
 
 from ..reports.estimates import Uncertain
 from .measure import Cell
+from .problems import KINDS
 from .standings import Player, Row, Standings
 
 _ESTIMATES = ("mean", "deviation", "failure", "disaster")
@@ -88,7 +89,6 @@ def read_cells(path: Path) -> list[Cell]:
 
 def standing_rows(standings: Standings) -> Iterator[Sequence[Any]]:
     """Yield the rows of league.csv."""
-    for rewards, clicks in (("gaussian", False), ("clicks", True)):
-        contests = [contest for contest in standings.contests if contest.clicks == clicks]
-        for row in standings.table(contests) if contests else []:
-            yield (rewards, *(read(row) for read in _ROW.values()))
+    for kind in KINDS:
+        for row in standings.table(standings.of_kind(kind)):
+            yield (kind, *(read(row) for read in _ROW.values()))

@@ -1,7 +1,8 @@
 """Live use: a bandit that makes real choices, one at a time.
 
 `bandit` is the public object, `rules` what never changes about it, `decision` decides (state and
-kernels), `saving` takes it apart and rebuilds it, `document` is the saved form (JSON, versions).
+kernels), `saving` takes it apart and rebuilds it, `document` is the saved form (JSON, versions),
+`looking` says what it has learnt.
 """
 
 from __future__ import annotations

@@ -18,31 +18,33 @@ from ..policies._declarations import check_declarations
 from ..policies._families import formula_raised
 from ..policies._rules import ChoiceRule
 from ..random import CHOICES, start_stream, stream_key
-from .decision import State, compile_kernels, copy_state, new_arms, new_state
+from .decision import State, compile_kernels, new_arms, new_state
+from .looking import Seen
 from .names import NAMES, Arm, Positions, is_list, to_names
-from .probabilities import chance_of_choice, next_probabilities
-from .rules import PLACE, to_rules
-from .saving import Saved
-from .summary import Summary, summarize
+from .probabilities import chance_of_choice
+from .rules import PLACE, horizons, to_rules
 from .tree import Records
 
 
-class Bandit(Saved):
+class Bandit(Seen):
     """A repeated choice that learns from its outcomes.
 
     Parameters
     ----------
     arms : list of str or int
         Distinct names of the arms.
-    policy : Policy, PolicyFamily or str
-        The policy that chooses: ``ocucb.OCUCB()``, ``"moss"``, or a policy of your own.
-    horizon : int
+    policy : Policy, PolicyFamily or str, optional
+        The policy that chooses: ``ocucb.OCUCB()``, ``"moss"``, or a policy of your own. Without
+        one, `KLOCUCB`; if neither bounds nor sigma are given, `OCUCBNormal`.
+    horizon : int, optional
         Rounds that you expect to play, n: a planning horizon, not a limit (see `ask` and `extend`).
+        Without one, it is open: 1,000 at first, and n^1.5 whenever n is reached.
     bounds : (low, high), optional
         Rewards lie between these; sigma is then half the width.
     sigma : float, optional
         Instead of bounds: rewards are sigma-subgaussian, for example normal with this standard
-        deviation.
+        deviation. Without either, sigma is unknown, and the policy must be one that does not need
+        it.
     minimize : bool, optional
         Rewards are losses: smaller is better.
     strict : bool, optional
@@ -58,19 +60,28 @@ class Bandit(Saved):
     Examples
     --------
     >>> import ocucb
-    >>> bandit = ocucb.Bandit(["red", "green"], ocucb.OCUCB(), horizon=1000, bounds=(0, 1), rng=1)
+    >>> bandit = ocucb.Bandit(["red", "green"])
     >>> bandit.ask()
     'red'
     >>> bandit.tell("red", 0.2)
     >>> bandit.ask()
     'green'
     >>> bandit.tell("green", 0.7)
-    >>> bandit.ask()
+    >>> bandit
+    <bandit: 2 arms, OCUCBNormal(alpha=3, psi=2), round 2 of 1,000 or more>
+
+    Whoever knows more gets more:
+
+    >>> clicks = ocucb.Bandit(["red", "green"], horizon=5000, bounds=(0, 1), rng=1)
+    >>> clicks.tell(["red", "green"], [0, 1])
+    >>> clicks.ask()
     'green'
     """
 
     __slots__ = (
         "_ask",
+        "_first_rewards",
+        "_open_horizon",
         "_positions",
         "_rebuild",
         "_rounds",
@@ -82,8 +93,8 @@ class Bandit(Saved):
     def __init__(
         self,
         arms: Iterable[Arm],
-        policy: Policy | PolicyFamily | str,
-        horizon: int,
+        policy: Policy | PolicyFamily | str | None = None,
+        horizon: int | None = None,
         *,
         bounds: tuple[float, float] | None = None,
         sigma: float | None = None,
@@ -94,21 +105,32 @@ class Bandit(Saved):
         super().__init__()
         self._names = to_names(arms)
         self._positions = Positions(self._names)
-        horizon = to_count(horizon, "horizon")
+        self._open_horizon = horizon is None
+        if horizon is not None:
+            horizon = to_count(horizon, "horizon")
         self._rules = to_rules(policy, horizon, bounds, sigma, minimize, strict, rng)
         self._warned_of_bounds = self._warned_of_horizon = False
+        self._first_rewards = self._rules.first_rewards(horizon)
         stream = np.empty(4, dtype=np.uint64)
         start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
-        values = self.policy.arguments(horizon)
+        values = self.policy.arguments(horizons(horizon, 0)[0])
         self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
         self._set_state(self._new_state(values, horizon, new_arms(len(self._names)), 0, stream))
 
     def _new_state(
-        self, values: tuple[Any, ...], horizon: int, arms: Records, rounds: int, stream: Words
+        self,
+        values: tuple[Any, ...],
+        horizon: int | None,
+        arms: Records,
+        rounds: int,
+        stream: Words,
     ) -> State:
-        check_declarations(self._rules.form, horizon, int(arms["active"].sum()))
-        family = self._rules.form.family
-        state = new_state(family, values, horizon, self.sigma, arms, rounds, stream)
+        form, sigma = self._rules.form, self._rules.sigma
+        planned = horizons(horizon, rounds)
+        for one in planned:  # so that nothing can be wrong when an open horizon grows
+            check_declarations(form, one, int(arms["active"].sum()))
+        sigma = 0.0 if sigma is None else sigma  # no rule depends on it then
+        state = new_state(form.family, values, planned[0], sigma, arms, rounds, stream)
         self._rebuild(state)
         return state
 
@@ -134,8 +156,8 @@ class Bandit(Saved):
         return self._rules.bounds
 
     @property
-    def sigma(self) -> float:
-        """Rewards are sigma-subgaussian."""
+    def sigma(self) -> float | None:
+        """Rewards are sigma-subgaussian; None if nobody knows."""
         return self._rules.sigma
 
     @property
@@ -174,6 +196,11 @@ class Bandit(Saved):
         return int(self._state.horizon)
 
     @property
+    def open_horizon(self) -> bool:
+        """Whether nobody told the horizon, so that it grows whenever it is reached."""
+        return self._open_horizon
+
+    @property
     def rounds(self) -> int:
         """Rounds so far: asks and unsolicited rewards."""
         return int(self._rounds.item())
@@ -183,7 +210,8 @@ class Bandit(Saved):
 
     def __repr__(self) -> str:
         arms = f"{len(self)} arm{'s' if len(self) > 1 else ''}"
-        return f"<bandit: {arms}, {self.policy!r}, round {self.rounds:,} of {self.horizon:,}>"
+        end = f"{self.horizon:,}{' or more' if self._open_horizon else ''}"
+        return f"<bandit: {arms}, {self.policy!r}, round {self.rounds:,} of {end}>"
 
     # Playing
 
@@ -194,8 +222,8 @@ class Bandit(Saved):
     def ask(self, count: int | None = None) -> Arm | list[Arm]:
         """Decide which arm to play next.
 
-        Arms that were never played come first, in order. Beyond the horizon every round is played
-        like the last one, with a warning the first time.
+        Arms that were never played come first, in order. Beyond a horizon that you gave, every
+        round is played like the last one, with a warning the first time.
 
         Parameters
         ----------
@@ -218,13 +246,14 @@ class Bandit(Saved):
             if count is None:
                 return self._names[self._choose()]
             count = to_count(count, "count")
-            stream, memory = self._state.stream.copy(), self._state.memory.copy()
+            before = self._state
+            stream, memory = before.stream.copy(), before.memory.copy()
             chosen: list[int] = []
             try:
                 for _ in range(count):
                     chosen.append(self._choose())
             except BaseException:
-                self._take_back(chosen, stream, memory)
+                self._take_back(before, chosen, stream, memory)
                 raise
             return [self._names[i] for i in chosen]
 
@@ -241,16 +270,22 @@ class Bandit(Saved):
         try:
             arm = self._ask(state)
         except Exception as error:
-            self._take_back([], stream, memory)
+            self._take_back(state, [], stream, memory)
             raise self._failure(error) from error
         if arm < 0:
-            self._take_back([], stream, memory)
+            self._take_back(state, [], stream, memory)
             reason = self._rules.form.family.rule.failure("NaN or no arm")
             raise ValueError(
                 f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
                 f"formula returned {reason}."
             )
+        self._grow()
         return arm
+
+    def _grow(self) -> None:
+        """Plan farther if an open horizon is reached: it is a function of the rounds."""
+        if self._open_horizon and self._rounds.item() >= self._state.horizon:
+            self._set_state(self._with_arms(self._state.arms))
 
     def _failure(self, error: Exception) -> ValueError:
         """Return what to say where the policy's formula raised an error."""
@@ -261,14 +296,15 @@ class Bandit(Saved):
             f"{formula_raised(error)}"
         )
 
-    def _take_back(self, chosen: list[int], stream: Words, memory: Floats) -> None:
-        """Undo decisions that could not be completed."""
-        state = self._state
+    def _take_back(self, state: State, chosen: list[int], stream: Words, memory: Floats) -> None:
+        """Undo decisions that could not be completed; `state` was there before them."""
+        rounds = self.rounds - len(chosen)
         for i in chosen:
             state.arms["open"][i] -= 1.0
-        state.clock["rounds"] -= len(chosen)
+        state.clock["rounds"] = rounds
         state.stream[:], state.memory[:] = stream, memory
         self._rebuild(state)
+        self._set_state(state)
 
     @overload
     def tell(self, arm: Arm, reward: float) -> None: ...
@@ -324,7 +360,12 @@ class Bandit(Saved):
             count, total = (float(self._state.arms[name][i]) for name in ("observed", "sum"))
             count += 1.0
             gain = count - (count - (total + gain)) - total
-        self._tell(self._state, i, 0.0, 1.0, gain)
+        self._note(i, 0.0, 1.0, gain)
+
+    def _note(self, i: int, asks: float, rewards: float, gain: float) -> None:
+        """Open an ask of arm i, or close one."""
+        self._tell(self._state, i, asks, rewards, gain)
+        self._grow()
 
     def play(self, arm: Arm) -> None:
         """Record that an arm is played by your own choice: its reward is pending, as after an ask.
@@ -345,7 +386,7 @@ class Bandit(Saved):
         ['a', 'c']
         """
         with self._lock:
-            self._tell(self._state, self._position(arm), 1.0, 0.0, 0.0)
+            self._note(self._position(arm), 1.0, 0.0, 0.0)
 
     def _decide(self, arm: int = -1) -> tuple[int, float | None]:
         """Play the policy's choice, or the active arm at this position.
@@ -357,20 +398,15 @@ class Bandit(Saved):
             if arm >= 0:
                 self._rebuild(self._state)
                 chances = self._chances(self._state)
-                self._tell(self._state, arm, 1.0, 0.0, 0.0)
+                self._note(arm, 1.0, 0.0, 0.0)
             elif isinstance(self._rules.form.family.rule, ChoiceRule):
                 chances = self._chances(self._state)
                 arm = self._choose()
             else:
+                state = self._state  # `ask` leaves there what it compared
                 arm = self._choose()
-                return arm, chance_of_choice(self._rules.form, self._state, arm)
+                return arm, chance_of_choice(self._rules.form, state, arm)
             return arm, None if chances is None else float(chances[arm])
-
-    def _chances(self, state: State) -> Floats | None:
-        try:
-            return next_probabilities(self._rules.form, state)
-        except Exception as error:
-            raise self._failure(error) from error
 
     def cancel(self, arm: Arm) -> None:
         """Close an open ask whose reward will never arrive.
@@ -394,7 +430,7 @@ class Bandit(Saved):
             i = self._position(arm)
             if self._state.arms["open"][i] == 0:
                 raise ValueError(f"arm {arm!r} has no open ask to cancel.")
-            self._tell(self._state, i, 0.0, 0.0, 0.0)
+            self._note(i, 0.0, 0.0, 0.0)
 
     def _position(self, arm: Any) -> int:
         i = self._positions.find(arm)
@@ -415,13 +451,19 @@ class Bandit(Saved):
                 self._warned_of_bounds = True
         if rules.binary and reward not in (0.0, 1.0):
             raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
+        if self._first_rewards is not None:
+            enough, odd = self._first_rewards.add(reward)
+            if odd is not None:
+                warnings.warn(odd, stacklevel=3)
+            if enough:
+                self._first_rewards = None
         gain: float = rules.zero - reward if rules.minimize else reward
         return gain
 
     # Changing the rules while it runs
 
     def extend(self, horizon: int) -> None:
-        """Plan for more rounds.
+        """Plan for more rounds; of an open horizon: tell it.
 
         Indices are then computed for the new horizon. A policy with its own memory (improved UCB,
         explore-then-commit) starts afresh with what is known about the arms.
@@ -429,7 +471,8 @@ class Bandit(Saved):
         Parameters
         ----------
         horizon : int
-            The new number of rounds, larger than the old one.
+            The new number of rounds, larger than the old one, or than the rounds so far if the
+            horizon was open.
 
         Examples
         --------
@@ -441,15 +484,17 @@ class Bandit(Saved):
         """
         horizon = to_count(horizon, "horizon")
         with self._lock:
-            if horizon <= self.horizon:
+            present = self.rounds if self._open_horizon else self.horizon
+            if horizon <= present:
+                what = "rounds so far" if self._open_horizon else "present one"
                 raise ValueError(
-                    f"the new horizon must be above the present one, {self.horizon}, got {horizon}."
+                    f"the new horizon must be above the {what}, {present}, got {horizon}."
                 )
             values = self.policy.arguments(horizon)
             self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
             arms, stream = self._state.arms, self._state.stream
             self._set_state(self._new_state(values, horizon, arms, self.rounds, stream))
-            self._warned_of_horizon = False
+            self._warned_of_horizon = self._open_horizon = False
 
     def add(self, arms: Arm | Iterable[Arm]) -> None:
         """Add arms, or reinstate retired ones with everything known about them.
@@ -518,75 +563,5 @@ class Bandit(Saved):
 
     def _with_arms(self, arms: Records) -> State:
         """Return the state with other arms."""
-        state = self._state
-        return self._new_state(state.values, self.horizon, arms, self.rounds, state.stream)
-
-    # Looking
-
-    def summary(self, level: float = 0.95) -> Summary:
-        """Return what is known about the arms, what would be played next, and why.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the arms' intervals, each valid however often you look.
-
-        Returns
-        -------
-        Summary
-            Prints as a table, renders as one in a notebook, and has a `plot`. Looking changes
-            nothing: the next `ask` returns the arm that is named here.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "ocucb", horizon=1000, bounds=(0, 1))
-        >>> bandit.tell(["red", "green", "green"], [0.2, 0.5, 0.9])
-        >>> print(bandit.summary())
-        arm    pulls  open   mean  95% interval  index  share
-        red        1     0  0.200  0.000–1.000   2.359  33.3%
-        green      2     0  0.700  0.000–1.000   2.227  66.7%
-        round 4 of 1,000: OCUCB plays 'red', because its index is the largest.
-        """
-        level = to_float(level, "level", "between 0 and 1")
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, got {level:g}.")
-        with self._lock:
-            names = list(self._names)
-            ask, rebuild = self._ask, self._rebuild
-            state = copy_state(self._state)
-        rebuild(state)
-        try:
-            chosen = ask(copy_state(state))
-        except Exception:  # of a user's formula
-            chosen = -1
-        return summarize(names, self._rules, state, chosen, level)
-
-    def probabilities(self) -> dict[Arm, float] | None:
-        """Return how likely the next `ask` is to choose each active arm, or None if not known.
-
-        What a log of decisions needs for off-policy evaluation. Known for every index policy,
-        for randomised ones that state it (Maillard sampling, Tsallis-INF, epsilon-greedy, uniform
-        play), and for Thompson sampling with two arms. Nothing changes.
-
-        Returns
-        -------
-        dict or None
-            Probabilities by arm.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> bandit = ocucb.Bandit(["red", "green"], "maillard", horizon=1000, sigma=1, rng=1)
-        >>> bandit.tell(["red", "green"], [2.0, 0.0])
-        >>> {arm: round(chance, 4) for arm, chance in bandit.probabilities().items()}
-        {'red': 0.8808, 'green': 0.1192}
-        """
-        with self._lock:
-            state, rebuild = copy_state(self._state), self._rebuild
-            names = [self._names[i] for i in np.flatnonzero(state.arms["active"])]
-        rebuild(state)
-        chances = self._chances(state)
-        if chances is None:
-            return None
-        return dict(zip(names, chances[state.arms["active"]].tolist(), strict=True))
+        state, horizon = self._state, None if self._open_horizon else self.horizon
+        return self._new_state(state.values, horizon, arms, self.rounds, state.stream)

@@ -12,22 +12,26 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from .. import _document
 from .._document import is_flag, is_number, is_whole, take, take_floats, take_list
 from .._text import MOST_DIGITS
+from .._types import Floats
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
 
-_VERSION = 2
+_VERSION = 3
 _ARMS, _NUMBERS = "a list of arms", "a list of numbers"
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
 
-def to_document(parts: dict[str, Any], sigma: float) -> dict[str, Any]:
+def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
-    played = policy.family.form(bounds == (0.0, 1.0))
-    squares = {"squares": parts["squares"].tolist()} if played.rule.takes_variance else {}
+    squares = {}
+    if _needs_squares(policy, bounds == (0.0, 1.0), sigma):
+        squares = {"squares": parts["squares"].tolist()}
     return {
         "format": "ocucb-bandit",
         "format_version": _VERSION,
@@ -87,16 +91,16 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     known = set(arms)
     retired = set(take(document, "retired", _all(lambda x: _is_name(x) and x in known), _ARMS))
     bounds = take(document, "bounds", _is_range, "null or a list of 2 numbers")
-    sigma = take(document, "sigma", is_number, "a finite number")
+    sigma = take(document, "sigma", lambda x: x is None or is_number(x), "null or a finite number")
     words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
     memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
     squares = None
-    if policy.family.form(bounds == [0.0, 1.0]).rule.takes_variance:
+    if _needs_squares(policy, bounds == [0.0, 1.0], sigma):
         squares = take_floats(document, "squares", size)
     return {
         "arms": arms,
         "policy": policy,
-        "horizon": take(document, "horizon", _document.is_count, "a whole number from 1 to 2^53"),
+        "horizon": take(document, "horizon", _is_horizon, "null or a whole number from 1 to 2^53"),
         "bounds": bounds,
         "sigma": sigma if bounds is None else None,
         "minimize": take(document, "minimize", is_flag, flag),
@@ -126,7 +130,31 @@ def _text_seed(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-STEPS = (_text_seed,)
+def _with_squares(document: dict[str, Any]) -> dict[str, Any]:
+    """Format 2 had no squares for KL policies on rewards in [0, 1], which did not look at them.
+
+    Horizon and sigma were always told there; since then null means that they are not.
+    """
+    pulls, sums = document.get("pulls"), document.get("sums")
+    if document.get("bounds") != [0.0, 1.0] or "squares" in document:
+        return document
+    if not (_all(is_number)(pulls) and _all(is_number)(sums) and len(pulls) == len(sums)):  # type: ignore[arg-type]
+        return document  # damaged
+    return {**document, "squares": squares_of_clicks(*np.array([pulls, sums])).tolist()}
+
+
+def squares_of_clicks(pulls: Floats, sums: Floats) -> Floats:
+    """Return the squared deviations, from their mean, of rewards that are 0 and 1."""
+    means = sums / np.maximum(pulls, 1.0)
+    return np.maximum(0.0, sums * (1.0 - means))
+
+
+STEPS = (_text_seed, _with_squares)
+
+
+def _needs_squares(policy: Policy, unit: bool, sigma: float | None) -> bool:
+    """Tell whether a bandit depends on the variances: through its policy or its intervals."""
+    return sigma is None or policy.family.form(unit, binary=False).rule.takes_variance
 
 
 def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -135,6 +163,10 @@ def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _is_range(value: Any) -> bool:
     return value is None or (_all(is_number)(value) and len(value) == 2)
+
+
+def _is_horizon(value: Any) -> bool:
+    return value is None or _document.is_count(value)
 
 
 def _is_digits(value: Any) -> bool:

@@ -1,19 +1,50 @@
-"""The rules of a bandit, which never change: policy, range of rewards, direction, seed."""
+"""The rules of a bandit, which never change: policy, range of rewards, direction, seed.
+
+Where something is not told, they say what follows: the policy (`default_policy`), how far to plan
+(`horizons`), and what is odd about rewards of which nothing is known (`FirstRewards`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, isqrt
 from typing import Any
 
-from .._text import shown, to_float
+from .._text import LARGEST_COUNT, shown, to_float
 from .._types import Floats
-from ..policies import Policy, to_policies
+from ..policies import FAMILIES, Policy, to_policies
 from ..random import to_seed
 
 LARGEST_REWARD = 1e100  # sums of these stay far from overflow
 PLACE = "between -1e100 and 1e100"
 _MOST_ROUNDS = 10**12  # that anybody lives to see, whatever the horizon
+_OPEN_ROUNDS = 10**9  # the same where no horizon is told
+_FIRST_HORIZON = 1000
+_FEW_REWARDS = 16  # with two values at most: there may be no others
+
+
+def horizons(told: int | None, rounds: int) -> list[int]:
+    """Return how far to plan after so many rounds, and then in the rounds that follow.
+
+    A horizon that was told stays. An open one grows from n to n^1.5 whenever it is reached:
+    doubling would cost less in most runs, and be unsound, since n / t, of which OCUCB's level is
+    the logarithm, would never again be large enough to correct a wrong belief.
+
+    >>> horizons(5000, rounds=0), horizons(None, rounds=0)[:3], horizons(None, rounds=1000)[0]
+    ([5000], [1000, 31622, 5623206], 31622)
+    """
+    if told is not None:
+        return [told]
+    planned = [_FIRST_HORIZON]
+    while planned[-1] < LARGEST_COUNT:
+        planned.append(min(isqrt(planned[-1] ** 3), LARGEST_COUNT))
+    return [horizon for horizon in planned if horizon > rounds] or planned[-1:]
+
+
+def default_policy(bounds: Any, sigma: Any) -> Policy:
+    """Return the policy that plays if nobody names one, given what is known about rewards."""
+    told = bounds is not None or sigma is not None
+    return FAMILIES["kl-ocucb" if told else "ocucb-normal"]()
 
 
 @dataclass(frozen=True)
@@ -24,7 +55,7 @@ class Rules:
     form: Policy  # the policy as it is played on such rewards
     binary: bool  # rewards must be 0 or 1
     bounds: tuple[float, float] | None
-    sigma: float
+    sigma: float | None  # None if nobody knows
     low: float  # rewards outside low and high are odd
     high: float
     minimize: bool
@@ -51,16 +82,30 @@ class Rules:
             raise ValueError(f"{text}{advice}.")
         return f"{text}{advice}."
 
+    def first_rewards(self, horizon: int | None) -> FirstRewards | None:
+        """Return what looks at the first rewards, if the policy has to learn how much they vary."""
+        if self.sigma is None and self.form.family.rule.takes_variance:
+            return FirstRewards(_rounds(horizon))
+        return None
+
 
 def to_rules(
-    policy: Any, horizon: int, bounds: Any, sigma: Any, minimize: bool, strict: bool, rng: Any
+    policy: Any,
+    horizon: int | None,
+    bounds: Any,
+    sigma: Any,
+    minimize: bool,
+    strict: bool,
+    rng: Any,
 ) -> Rules:
     """Return the rules of a bandit with these arguments, or say what is wrong with them."""
-    (given,) = to_policies([policy])
+    (given,) = to_policies([default_policy(bounds, sigma) if policy is None else policy])
     given = given.retaken()
     bounds, sigma = _scale(bounds, sigma)
-    rounds = min(horizon, _MOST_ROUNDS)
-    farthest = min(LARGEST_REWARD, sigma * 2.0**53 / rounds)
+    if horizon is None and given.family.table is not None:
+        raise ValueError(f"{given.label} computes a table for its horizon: pass horizon=.")
+    rounds = _rounds(horizon)
+    farthest = min(LARGEST_REWARD, inf if sigma is None else sigma * 2.0**53 / rounds)
     low, high = bounds or (-farthest, farthest)
     if max(-low, high) > farthest:
         raise ValueError(
@@ -68,22 +113,31 @@ def to_rules(
             "a constant from bounds and rewards."
         )
     unit = bounds == (0.0, 1.0)
-    form = given.on(unit)
+    form = given.on(unit, binary=False)
     binary = form.family.binary
     if binary and not unit:
         raise ValueError(f"{given.label} needs rewards of 0 and 1: pass bounds=(0, 1).")
+    if sigma is None and form.family.needs_sigma:
+        raise ValueError(
+            f"{given.label} has to know how much rewards vary: pass bounds=(low, high) or sigma=, "
+            "or use ocucb-normal, which learns it."
+        )
     zero = 1.0 if binary or form != given else 0.0
     seed, minimize, strict = to_seed(rng), bool(minimize), bool(strict)
     return Rules(given, form, binary, bounds, sigma, low, high, minimize, zero, strict, seed)
 
 
-def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
-    """Return checked bounds and sigma, of which exactly one is given."""
-    if (bounds is None) == (sigma is None):
-        raise ValueError(
-            "give either bounds=(low, high) or sigma=, so that the policy knows how much rewards "
-            f"vary; got {'neither' if bounds is None else 'both'}."
-        )
+def _rounds(horizon: int | None) -> int:
+    """Return how many rewards may be summed."""
+    return min(horizon or _OPEN_ROUNDS, _MOST_ROUNDS)
+
+
+def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float | None]:
+    """Return checked bounds and sigma, of which at most one is given."""
+    if bounds is None and sigma is None:
+        return None, None
+    if bounds is not None and sigma is not None:
+        raise ValueError("give bounds=(low, high) or sigma=, or neither; got both.")
     if bounds is None:
         sigma = to_float(sigma, "sigma", PLACE)
         if not 1e-100 <= sigma <= 1e100:
@@ -104,3 +158,35 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float]:
             f"{low:g} and {high:g}."
         )
     return (low, high), (high - low) / 2
+
+
+class FirstRewards:
+    """The first rewards of a bandit that learns their scale: what is odd about them, if anything.
+
+    Arms with rewards of 0 and 1 often begin with equal ones, which say little about their variance.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds  # as many as may be summed
+        self._values: set[float] = set()
+        self._count = 0
+
+    def add(self, reward: float) -> tuple[bool, str | None]:
+        """Take one more; return whether these were enough, and a warning."""
+        self._count += 1
+        self._values.add(reward)
+        if len(self._values) < 3 and (len(self._values) < 2 or self._count < _FEW_REWARDS):
+            return False, None
+        if self._values == {0.0, 1.0}:
+            return True, (
+                "all rewards so far are 0 or 1, and nothing tells the policy that there are no "
+                "others; pass bounds=(0, 1), with which it learns faster."
+            )
+        largest = max(map(abs, self._values))
+        spread = max(self._values) - min(self._values)
+        if spread < largest * self._rounds * 2.0**-53:
+            return True, (
+                f"rounding swamps rewards as large as {largest:g} that differ by {spread:.1g}; "
+                "subtract a constant from all rewards."
+            )
+        return True, None

@@ -17,7 +17,7 @@ from .._text import LARGEST_COUNT, is_truth, shown, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
 from .decision import State, copy_state, new_arms
-from .document import to_document, to_parts
+from .document import squares_of_clicks, to_document, to_parts
 from .forks import Locked
 from .names import Arm
 from .rules import LARGEST_REWARD, Rules
@@ -35,18 +35,15 @@ class Saved(Locked):
         _names: list[Arm]
         _rules: Rules
         _state: State
+        _open_horizon: bool
 
         def _new_state(
-            self, values: Any, horizon: int, arms: Records, rounds: int, stream: Words
+            self, values: Any, horizon: int | None, arms: Records, rounds: int, stream: Words
         ) -> State: ...
         def _set_state(self, state: State) -> None: ...
 
     def to_parts(self) -> dict[str, Any]:
         """Return rules and state as numbers and arrays: the arguments of `from_parts`.
-
-        Returns
-        -------
-        dict
 
         Examples
         --------
@@ -56,11 +53,12 @@ class Saved(Locked):
         """
         with self._lock:
             state, names = copy_state(self._state), list(self._names)
+            is_open = self._open_horizon
         rules, arms = self._rules, state.arms
         return {
             "arms": names,
             "policy": rules.policy,
-            "horizon": int(state.horizon),
+            "horizon": None if is_open else int(state.horizon),
             "bounds": rules.bounds,
             "sigma": rules.sigma if rules.bounds is None else None,
             "minimize": rules.minimize,
@@ -80,8 +78,8 @@ class Saved(Locked):
     def from_parts(
         cls: type[B],
         arms: Iterable[Arm],
-        policy: Policy | PolicyFamily | str,
-        horizon: int,
+        policy: Policy | PolicyFamily | str | None = None,
+        horizon: int | None = None,
         *,
         pulls: npt.ArrayLike,
         open: npt.ArrayLike,
@@ -98,7 +96,8 @@ class Saved(Locked):
         Parameters
         ----------
         arms, policy, horizon : as for Bandit
-            The names of all arms, retired ones included; who chooses; the planning horizon.
+            The names of all arms, retired ones included; who chooses; the planning horizon, None
+            if it is open.
         pulls, open : array of int
             Rewards observed of each arm, and asks still open.
         sums : array of float
@@ -113,13 +112,10 @@ class Saved(Locked):
             What a choice policy remembers.
         squares : array of float, optional
             Sum of the squared deviations from each arm's mean, for a policy that takes the
-            variance.
+            variance, or if sigma is unknown. A policy that takes it only of rewards in [0, 1]
+            otherwise assumes the largest possible, that of rewards of 0 and 1.
         **rules : dict
             As for `Bandit`: bounds, sigma, minimize, strict, rng.
-
-        Returns
-        -------
-        Bandit
 
         Examples
         --------
@@ -139,9 +135,8 @@ class Saved(Locked):
         words = _array(stream, "stream", np.uint64, 4)
         if not words.any():
             raise ValueError("stream must not be all zeros.")
-        state = bandit._new_state(
-            bandit._state.values, int(bandit._state.horizon), known, rounds, words
-        )
+        told = None if bandit._open_horizon else int(bandit._state.horizon)
+        state = bandit._new_state(bandit._state.values, told, known, rounds, words)
         state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
         if bandit._rules.policy.is_ours and not np.isfinite(state.memory).all():
             raise ValueError("memory must hold finite numbers.")
@@ -150,10 +145,6 @@ class Saved(Locked):
 
     def to_dict(self) -> dict[str, Any]:
         """Return rules and state as numbers, strings and lists: what `save` writes.
-
-        Returns
-        -------
-        dict
 
         Examples
         --------
@@ -196,10 +187,6 @@ class Saved(Locked):
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own: the file holds only its name.
 
-        Returns
-        -------
-        Bandit
-
         Examples
         --------
         >>> import ocucb, tempfile
@@ -222,10 +209,6 @@ class Saved(Locked):
             What `to_dict` returned.
         policy : Policy or PolicyFamily, optional
             The policy, if it is one of your own.
-
-        Returns
-        -------
-        Bandit
 
         Examples
         --------
@@ -264,8 +247,12 @@ def _known(
         arms["squares"] = _array(squares, "squares", np.float64, size)
         if not ((arms["squares"] >= 0.0) & np.isfinite(arms["squares"])).all():
             raise ValueError("squares must be finite and at least 0.")
+    elif rules.form.family is rules.policy.family.variance_form:
+        arms["squares"] = squares_of_clicks(arms["observed"], arms["sum"])
     elif rules.form.family.rule.takes_variance:
         raise ValueError(f"{rules.policy.label} takes the variance: pass squares=.")
+    elif rules.sigma is None:
+        raise ValueError("sigma is unknown, so that intervals need the variance: pass squares=.")
     arms["active"] = _array(active, "active", np.bool_, size)
     if not arms["active"].any():
         raise ValueError("at least one arm must be active.")

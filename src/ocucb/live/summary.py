@@ -8,6 +8,19 @@ for level 1 - delta: a normal mixture bound (H. Robbins 1970, Statistical method
 of the iterated logarithm, Annals of Mathematical Statistics 41(5)). It holds for all T at once, so
 it stays valid although the policy decides adaptively how often to play an arm, and however often
 you look. It covers each arm separately, and assumes sigma-subgaussian rewards.
+
+Where sigma is unknown, rewards are assumed to be normal, of any variance. With Q the sum of squared
+deviations from the mean, the interval is then
+
+    mean ± sqrt(Q * (A - 1) / (1 - A / B) / T),  B = (T + r) / r,  A = (B / delta^2)^(1/T),  r = 1,
+
+and the whole line while A >= B: below 5 rewards at level 95%. It consists of the means m that a
+mixture of t-tests does not reject (T. L. Lai 1976, On confidence sequences, Annals of Statistics
+4(2)). With the prior 1 / sigma on the deviation, the marginal likelihood of the rewards is
+proportional to (Q + T (mean - m)^2)^(-T/2) under m, and to B^(-1/2) (Q + T (mean - m)^2 / B)^(-T/2)
+if the true mean is m + sigma * X with X normal of variance 1 / r. For normal rewards around m their
+ratio is a martingale that begins with 1, so it ever reaches 1 / delta with probability at most
+delta.
 """
 
 from __future__ import annotations
@@ -33,6 +46,8 @@ if TYPE_CHECKING:
 
 
 _MIXTURE = 10.0  # r: tightest for about 100 rewards
+_STUDENT_MIXTURE = 1.0  # r where sigma is unknown: more for few rewards
+_HIGHEST_INDEX = 1e200  # beyond all rewards: what is above stands for "first"
 _MOST_ROWS = 30  # with more arms, tables and figures show those with the most traffic
 
 _COLUMNS = ("arm", "pulls", "open", "mean", "low", "high", "index", "share", "retired")
@@ -52,6 +67,28 @@ def interval(mean: Floats, pulls: Floats, sigma: float, level: float) -> tuple[F
     return mean - half, mean + half
 
 
+def student_interval(
+    mean: Floats, pulls: Floats, squares: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Return the same where sigma is unknown and rewards are normal, from sums of squares.
+
+    >>> low, high = student_interval(
+    ...     np.array([0.5, 0.5]), np.array([4.0, 100.0]), np.array([1.0, 25.0]), 0.95
+    ... )
+    >>> low.round(3), high.round(3)
+    (array([ -inf, 0.332]), array([  inf, 0.668]))
+    """
+    T = np.where(pulls > 0, pulls, np.nan)
+    B = (T + _STUDENT_MIXTURE) / _STUDENT_MIXTURE
+    more = np.expm1((np.log(B) - 2.0 * np.log(1.0 - level)) / T)  # A - 1
+    rest = 1.0 - (1.0 + more) / B
+    known = (rest > 0.0) & (squares > 0.0)  # equal rewards say nothing about the variance
+    half = np.where(T > 0, np.inf, np.nan)
+    np.divide(squares * more, np.where(known, rest, 1.0) * T, out=half, where=known)
+    np.sqrt(half, out=half)
+    return mean - half, mean + half
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """What `Bandit.summary` returns.
@@ -65,10 +102,10 @@ class Summary:
     mean : ndarray
         Mean reward; nan where none was observed.
     low, high : ndarray
-        Confidence interval for the arm's true mean, within the bounds.
+        Confidence interval for the arm's true mean, within the bounds; infinite if there is none.
     index : ndarray
         What an index policy compares; nan for other policies, retired arms, and arms without
-        a reward.
+        a reward; infinite for an arm that comes before all that have an index.
     share : ndarray
         Share of all pulls and open asks that went to the arm.
     retired : ndarray of bool
@@ -79,6 +116,10 @@ class Summary:
         The policy's label.
     round, horizon : int
         The next round, and the horizon.
+    open_horizon : bool
+        Whether the horizon grows whenever it is reached.
+    sigma : float or None
+        What is known about the rewards; if None, intervals are for normal rewards.
     minimize : bool
         Rewards are losses.
     next_arm : str or int or None
@@ -109,16 +150,14 @@ class Summary:
     policy: str
     round: int
     horizon: int
+    open_horizon: bool
+    sigma: float | None
     minimize: bool
     next_arm: Arm | None
     why: str
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each arm.
-
-        Returns
-        -------
-        list of dict
 
         Examples
         --------
@@ -133,7 +172,8 @@ class Summary:
     @property
     def next(self) -> str:
         """What would be played next, and why: one sentence."""
-        place = f"round {self.round:,} of {self.horizon:,}"
+        more = " or more" if self.open_horizon else ""
+        place = f"round {self.round:,} of {self.horizon:,}{more}"
         if self.next_arm is None:
             return f"{place}: {self.policy} cannot choose, because {self.why}."
         return f"{place}: {self.policy} plays {self.next_arm!r}, because {self.why}."
@@ -152,21 +192,21 @@ class Summary:
             name = f"{self.arms[i]} (retired)" if self.retired[i] else f"{self.arms[i]}"
             numbers = (self.mean[i], self.low[i], self.high[i], self.index[i])
             mean, low, high, index = (_text(number, digits) for number in numbers)
-            both = f"{low}–{high}" if self.pulls[i] else ""
+            both = f"{low}–{high}" if np.isfinite(self.high[i] - self.low[i]) else ""
             share = f"{100 * self.share[i]:.1f}%"
             rows.append((name, f"{self.pulls[i]:,}", f"{self.open[i]:,}", mean, both, index, share))
         return rows
 
-    def _hidden(self) -> str:
+    def _notes(self) -> list[str]:
+        """Return what is said below the table."""
         hidden = len(self.arms) - len(self.shown())
-        return f"and {hidden:,} arms with less traffic" if hidden else ""
+        notes = [f"and {hidden:,} arms with less traffic"] if hidden else []
+        if self.sigma is None:
+            notes.append("sigma is unknown: intervals hold for normal rewards")
+        return [*notes, self.next]
 
     def table(self) -> str:
         """Return a line for each arm (of many: the 30 with the most traffic) and the next play.
-
-        Returns
-        -------
-        str
 
         >>> import ocucb
         >>> bandit = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1)
@@ -174,7 +214,7 @@ class Summary:
         round 1 of 100: UCB plays 'a', because it has not been played yet.
         """
         text = table(self._cells(), left=(0, 4))
-        return "\n".join(filter(None, [text, self._hidden(), self.next]))
+        return "\n".join([text, *self._notes()])
 
     def __repr__(self) -> str:
         return self.table()
@@ -186,7 +226,7 @@ class Summary:
             return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
 
         body = "".join(f"<tr>{all_in('td', row)}</tr>" for row in rows)
-        notes = all_in("p", filter(None, (self._hidden(), self.next)))
+        notes = all_in("p", self._notes())
         return f"<table><tr>{all_in('th', head)}</tr>{body}</table>{notes}"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
@@ -196,10 +236,6 @@ class Summary:
         ----------
         path : path, optional
             Where to write it; the extension (.png, .pdf, .svg) sets the format.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
 
         Examples
         --------
@@ -223,7 +259,10 @@ def _drawn(summary: Summary) -> matplotlib.figure.Figure:
     figure = Figure(figsize=(8, 1.5 + 0.3 * len(shown)), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(5, 2))
-    left.hlines(rows, summary.low[shown], summary.high[shown], colors=colors, lw=2.5, alpha=0.6)
+    low, high = (
+        np.where(np.isfinite(end), end, np.nan)[shown] for end in (summary.low, summary.high)
+    )
+    left.hlines(rows, low, high, colors=colors, lw=2.5, alpha=0.6)
     left.scatter(summary.mean[shown], rows, c=colors, s=24, zorder=3)
     label = f"mean and {100 * summary.level:g}% interval"
     left.plot([], [], color=blue, marker="o", markersize=5, label=label)
@@ -254,16 +293,22 @@ def _arm_label(summary: Summary, i: int) -> str:
     return f"{name} (next)" if name == summary.next_arm else f"{name}"
 
 
-def summarize(names: list[Arm], rules: Rules, state: State, chosen: int, level: float) -> Summary:
+def summarize(
+    names: list[Arm], rules: Rules, state: State, open_horizon: bool, chosen: int, level: float
+) -> Summary:
     """Return the summary of a state that was just rebuilt, in which `ask` returns `chosen`."""
     arms, index, policy = state.arms, state.evaluated.copy(), rules.policy
     observed, opened, active = arms["observed"], arms["open"], arms["active"]
     mean: Floats = np.full(arms.size, np.nan)
     np.divide(arms["sum"], observed, out=mean, where=observed > 0)
     index[(observed == 0) | ~active | (not isinstance(policy.family.rule, IndexRule))] = np.nan
+    index[index > _HIGHEST_INDEX] = np.inf
     if rules.minimize:
         mean, index = rules.zero - mean, rules.zero - index
-    low, high = interval(mean, observed, state.sigma, level)
+    if rules.sigma is None:
+        low, high = student_interval(mean, observed, arms["squares"], level)
+    else:
+        low, high = interval(mean, observed, rules.sigma, level)
     if rules.bounds is not None:
         low, high = np.clip(low, *rules.bounds), np.clip(high, *rules.bounds)
     pulls = observed + opened
@@ -281,6 +326,8 @@ def summarize(names: list[Arm], rules: Rules, state: State, chosen: int, level: 
         policy=policy.label,
         round=int(state.clock["rounds"][0]) + 1,
         horizon=int(state.horizon),
+        open_horizon=open_horizon,
+        sigma=rules.sigma,
         minimize=rules.minimize,
         next_arm=names[chosen] if chosen >= 0 else None,
         why=_explain(policy, state, chosen, rules.minimize),

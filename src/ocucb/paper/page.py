@@ -19,6 +19,8 @@ from .drawing import draw_evidence
 from .measure import Point
 from .panels import FIGURES, PAPERS, PRECISION, Panel, moss_constant_of
 
+_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+
 
 @dataclass(frozen=True)
 class Report:
@@ -220,26 +222,3 @@ titles are right. In the figure on the failure of MOSS, the text gives its const
 author's own program has 4; <code>ocucb reproduce exp10 --moss-constant 4</code> uses the latter.
 The paper omits Gittins from exp8 and exp9, and shows neither the dependence on ψ nor standard
 deviations; this page shows them.</p>"""
-
-
-_STYLE = """
-.again { margin: .2rem 0 0; color: var(--soft); font-size: .85rem; }
-.claims td:first-child { width: 27%; }
-.claims td:nth-child(3) { width: 15.5rem; }
-.claims td:nth-child(3) img { width: 15rem; max-width: 100%; height: auto; }
-.claims p { margin: .3rem 0; }
-summary { color: var(--soft); font-size: .85rem; cursor: pointer; }
-.claims td:nth-child(2) span { white-space: nowrap; font-weight: 600; padding: .1rem .5rem;
-  border-radius: .7rem; border: 1px solid; }
-.yes { color: #17692e; background: #e7f5ea; }
-.no { color: #a3161b; background: #fdecec; }
-.half, .word { color: #1b4b7a; background: #e8f0fa; }
-.open, .missing { color: #6b5200; background: #fdf6dd; }
-#teaser img, #fig3 img, #fig-tails img, #fig-improved img { max-width: 34rem; }
-@media (max-width: 40rem) {
-  .claims thead { display: none; }
-  .claims tr, .claims td { display: block; border: 0; width: auto !important; }
-  .claims tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
-}
-@media print { .claims tr { break-inside: avoid; } }
-"""

@@ -64,10 +64,6 @@ def parse_policy(text: str) -> Policy:
     text : str
         A name and parameters: ``"moss:constant=4"``.
 
-    Returns
-    -------
-    Policy
-
     Examples
     --------
     >>> import ocucb

@@ -98,7 +98,8 @@ def kl_policy(function: Callable[..., float], /, **facts: Any) -> PolicyFamily:
     """Make an index policy out of a budget for the Kullback-Leibler divergence.
 
     An arm's index is the largest q with ``pulls * kl(mean, q) <= budget``. On Bernoulli rewards,
-    kl is the divergence of such rewards; otherwise that of Gaussian ones, so the index is
+    kl is the divergence of such rewards; on other rewards in [0, 1], the least divergence of
+    rewards with the arm's mean and variance; otherwise that of Gaussian ones, so the index is
     ``mean + sigma * sqrt(2 * budget / pulls)``.
 
     Parameters
@@ -129,7 +130,9 @@ def kl_policy(function: Callable[..., float], /, **facts: Any) -> PolicyFamily:
     if family.bounded_form is not None:
         return family
     declared = {one.name: getattr(family.rule, one.name) for one in fields(family.rule)}
-    return changed(family, bounded_form=changed(family, rule=_rules.BernoulliKLRule(**declared)))
+    bounded = changed(family, rule=_rules.BernoulliKLRule(**declared))
+    variance = changed(family, rule=_rules.MomentKLRule(**declared))
+    return changed(family, bounded_form=bounded, variance_form=variance)
 
 
 @_with_or_without_facts
@@ -172,9 +175,9 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
     function : callable
         ``choose(t, horizon, pulls, sums, sigma, memory, stream, ...)`` returns the number of an
         arm, from 0. It is called from round K + 1 on; `pulls` and `sums` hold the pulls and summed
-        rewards of the K arms, `memory` is its own array of ``memory(K)`` numbers (zero when a run
-        starts), and `stream` is for `ocucb.random.uniform` and the like. It may take ``squares``
-        after `sums`: the summed squared deviations of each arm's rewards from their mean.
+        rewards of the K arms, `squares` (after `sums`, if it takes them) the summed squared
+        deviations of these rewards from their mean, `memory` is its own array of ``memory(K)``
+        numbers (zero when a run starts), and `stream` is for `ocucb.random.uniform` and the like.
     **facts : dict
         Attributes of `PolicyFamily`, and what such a rule can declare:
 
@@ -224,7 +227,9 @@ def between(low: float, high: float) -> Range:
 def whole_from(low: int) -> Range:
     """All whole numbers from `low` up."""
     return Range(
-        f"a whole number >= {low}", lambda value: value >= low and float(value).is_integer()
+        f"a whole number >= {low}",
+        lambda value: value >= low and float(value).is_integer(),
+        whole=True,
     )
 
 
@@ -339,14 +344,16 @@ def _check_facts(
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():
             raise ValueError(f"{title}'s {name} names {parameter!r}, which is not a parameter.")
-    inner = facts.get("bounded_form")
-    if inner is not None:
+    for name, binary in (("bounded_form", True), ("variance_form", False)):
+        inner = facts.get(name)
+        if inner is None:
+            continue
         if not isinstance(inner, PolicyFamily) or inner.defaults != defaults:
             raise TypeError(
-                f"{title}'s bounded_form must be a policy with the same parameters, got {inner!r}."
+                f"{title}'s {name} must be a policy with the same parameters, got {inner!r}."
             )
-        inner = inner.form(True)
+        inner = inner.form(True, binary)
         if inner.table is not facts.get("table"):
-            raise TypeError(f"{title}'s bounded_form must have the same table.")
+            raise TypeError(f"{title}'s {name} must have the same table.")
         same = {key: facts[key] for key in ("name", "label", "formula", "reference")}
-        facts["bounded_form"] = changed(inner, **same)
+        facts[name] = changed(inner, **same)

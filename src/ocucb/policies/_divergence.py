@@ -1,10 +1,18 @@
-"""The Kullback-Leibler divergence of Bernoulli rewards, and its two inverses.
+"""The Kullback-Leibler divergence of rewards in [0, 1], and its inverses.
 
 KL policies invert it once per index, so a few nanoseconds matter. An inverse starts from the series
 in the root of the budget where that is small, else from a bound that follows from
 ``kl(p, q) >= (q - p)^2 / (2 q (1 - p))``, and takes Householder steps of third order: all
 derivatives come with the logarithms, and errors fall with their fourth power. One to three steps
 give the last digits.
+
+Of all rewards in [0, 1] with mean m and variance v, those that take the two values a and 1, a =
+m - v / (1 - m), are the hardest to tell from rewards with a higher mean: K_inf(F, q) is the maximum
+over u of E log(1 - u (X - q)), a function of X whose third derivative is negative, and its
+expectation is least under the law on {a, 1}, an extremal one of Chebyshev and Markov. So a
+divergence that depends on mean and variance alone lies between that of Bernoulli rewards and K_inf,
+which needs all rewards; it is Bernoulli's on the interval from a to 1. See Honda and Takemura
+(2012), Stochastic bandit based on empirical moments, for any number of moments.
 """
 
 from __future__ import annotations
@@ -106,3 +114,28 @@ def kl_lower(q: float, budget: float) -> float:
         if abs(step) <= _CLOSE * min(d, q - d):
             break
     return q - d
+
+
+@inlined
+def lower_value(mean: float, variance: float) -> float:
+    """Return the value a of rewards that are a or 1, with this mean and variance.
+
+    It is exactly 0 for a variance of ``mean * (1 - mean)`` but for rounding: rewards of 0 and 1.
+    """
+    most = mean * (1.0 - mean)
+    rest = most - variance
+    return rest / (1.0 - mean) if rest > 1e-9 * most and mean < 1.0 else 0.0
+
+
+@inlined
+def moment_kl(mean: float, variance: float, q: float) -> float:
+    """Return the least divergence of rewards in [0, 1] with this variance from a mean q."""
+    a = lower_value(mean, variance)
+    return bernoulli_kl(max(0.0, mean - a) / (1.0 - a), (q - a) / (1.0 - a))
+
+
+@inlined
+def moment_upper(mean: float, variance: float, budget: float) -> float:
+    """Return the largest q with moment_kl(mean, variance, q) <= budget."""
+    a = lower_value(mean, variance)
+    return a + (1.0 - a) * kl_upper((mean - a) / (1.0 - a), budget)

@@ -3,9 +3,10 @@
 Calling a `PolicyFamily` with parameters gives a `Policy`, which `simulate` plays. Engines read what
 its rule declares (`_rules`), never its name.
 
-A policy may have two forms: one for rewards of which only sigma is known, and one for rewards in
-[0, 1] (`bounded_form`), which is played on Bernoulli rewards. `PolicyFamily.form` picks one, and
-all that follows knows only the form.
+A policy may have three forms: one for rewards of which only sigma is known; one for rewards in
+[0, 1] (`bounded_form`), which is played on Bernoulli rewards; and one for rewards in [0, 1] that
+may be others than 0 and 1 (`variance_form`), which looks at their variance. `PolicyFamily.form`
+picks one, and all that follows knows only the form.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .._memo import cached_property
 from .._text import shown, to_float
 from .._types import Floats
 from .._users import Snapshot
-from ._rules import BonusRule, GaussianKLRule, Rule
+from ._rules import BonusRule, GaussianKLRule, MomentKLRule, Rule
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Range:
 
     text: str
     holds: Callable[[float], bool]
+    whole: bool = False  # whether only whole numbers are allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,9 @@ class PolicyFamily:
         engine supplies and its parameters.
     bounded_form : PolicyFamily or None
         The policy as it is played on rewards in [0, 1]; None if it is the same.
+    variance_form : PolicyFamily or None
+        The policy as it is played on rewards in [0, 1] that may be others than 0 and 1; None if it
+        is the same.
     binary : bool
         Whether the policy is only for Bernoulli rewards.
     needs_sigma : bool
@@ -87,6 +92,7 @@ class PolicyFamily:
     proved: Mapping[str, Range] = field(default_factory=dict)
     table: Callable[[int], Floats] | None = None
     bounded_form: PolicyFamily | None = None
+    variance_form: PolicyFamily | None = None
     binary: bool = False
     needs_sigma: bool = True
     check: bool = True
@@ -95,23 +101,34 @@ class PolicyFamily:
     def code(self) -> Snapshot:
         """The rule and what belongs to it, compiled; a user's is frozen at first use."""
         functions = self.rule.functions
-        if self.bounded_form is not None:  # what it does is part of what this family means
-            inner = self.bounded_form.code.functions
-            functions |= {f"unit {name}": one for name, one in inner.items()}
+        for kind, form in self._stated_forms:  # what it does is part of what this family means
+            functions |= {f"{kind} {name}": one for name, one in form.code.functions.items()}
         return Snapshot(functions, self.is_ours)
+
+    @property
+    def _stated_forms(self) -> list[tuple[str, PolicyFamily]]:
+        """The other forms, unless all that they are follows from the bounded one."""
+        forms = []
+        if self.bounded_form is not None:
+            forms.append(("unit", self.bounded_form))
+        if self.variance_form is not None and not isinstance(self.variance_form.rule, MomentKLRule):
+            forms.append(("variance", self.variance_form))
+        return forms
 
     @property
     def is_ours(self) -> bool:
         """Whether it is one of this package's, so that its name identifies it."""
         known = FAMILIES.get(self.name)
-        return known is not None and (self is known or self is known.bounded_form)
+        forms = () if known is None else (known, known.bounded_form, known.variance_form)
+        return any(self is form for form in forms)
 
     def retaken(self) -> PolicyFamily:
         """Return the family with a snapshot of now, if it is unknown whether it has changed."""
         if self.code.unknown is None:
             return self
-        inner = self.bounded_form
-        return changed(self, bounded_form=None if inner is None else changed(inner))
+        forms = {"bounded_form": self.bounded_form, "variance_form": self.variance_form}
+        inner = {name: None if one is None else changed(one) for name, one in forms.items()}
+        return changed(self, **inner)
 
     @property
     def source(self) -> Callable[..., Any]:
@@ -124,8 +141,18 @@ class PolicyFamily:
         rule: Callable[..., Any] = self.code.compiled["rule"]
         return rule
 
-    def form(self, bounded: bool) -> PolicyFamily:
-        """Return the form that is played, given whether rewards are known to lie in [0, 1]."""
+    def form(self, bounded: bool, binary: bool = True) -> PolicyFamily:
+        """Return the form that is played.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether rewards are known to lie in [0, 1].
+        binary : bool, optional
+            Whether such rewards are known to be 0 or 1.
+        """
+        if bounded and not binary and self.variance_form is not None:
+            return self.variance_form
         return self.bounded_form if bounded and self.bounded_form is not None else self
 
     def out_of_bounds(self, arms: int) -> str:
@@ -269,9 +296,9 @@ class Policy:
         """The parameters by name."""
         return dict(zip(self.family.defaults, self.values, strict=True))
 
-    def on(self, bounded: bool) -> Policy:
+    def on(self, bounded: bool, binary: bool = True) -> Policy:
         """Return the policy in the form that is played (see `PolicyFamily.form`)."""
-        return Policy(self.family.form(bounded), self.values)
+        return Policy(self.family.form(bounded, binary), self.values)
 
     def retaken(self) -> Policy:
         """Return the policy with its family as it is now (see `PolicyFamily.retaken`)."""
@@ -290,10 +317,6 @@ class Policy:
             Number of rounds.
         arms : float
             Number of arms, or of effective arms.
-
-        Returns
-        -------
-        float
 
         Examples
         --------
@@ -393,9 +416,8 @@ class Policy:
         """Return an identifier for all that a user's policy does, given its `arguments`."""
         family = self.family
         digest = hashlib.sha256(family.code.identity.encode())
-        for form in (family, family.bounded_form):
-            if form is not None:
-                digest.update(f"form {form.rule.identity} {form.binary}".encode())
+        for form in (family, *(form for _, form in family._stated_forms)):
+            digest.update(f"form {form.rule.identity} {form.binary}".encode())
         if family.table is not None:
             digest.update(np.ascontiguousarray(arguments[0]).tobytes())
         return f"{self.name} {digest.hexdigest()}"

@@ -12,6 +12,7 @@ Gittins: PolicyFamily
 GittinsApprox: PolicyFamily
 Greedy: PolicyFamily
 IMED: PolicyFamily
+IRSFH: PolicyFamily
 ImprovedUCB: PolicyFamily
 KLAdaUCB: PolicyFamily
 KLMOSS: PolicyFamily

@@ -7,7 +7,8 @@ Some rules look at one arm at a time (`ArmRule`), and the arm with the largest n
   pulls))`` (AdaUCB).
 - `BernoulliKLRule`: it is the largest mean whose divergence from the empirical mean, times the
   pulls, is at most ``budget(pulls, t, horizon, arms, ...)`` (KL-UCB). With the divergence of
-  Gaussian rewards that is a bonus, ``sqrt(2 * budget / pulls)``: `GaussianKLRule`.
+  Gaussian rewards that is a bonus, ``sqrt(2 * budget / pulls)``: `GaussianKLRule`. With one that
+  rewards in [0, 1] have given their variance, it is a `MomentKLRule`.
 - `WholeIndexRule`: it is ``index(mean, pulls, t, horizon, arms, sigma, ...)``, with ``variance``
   after the mean if needed (UCB-V).
 - `SamplingRule`: the number is drawn anew in every round, from a normal distribution around the
@@ -158,6 +159,17 @@ class BernoulliKLRule(ConfidenceRule):
 
     def failure(self, reason: str) -> str:
         return f"a negative budget, or {reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class MomentKLRule(BernoulliKLRule):
+    """The largest mean that such a budget allows rewards in [0, 1] with the arm's variance."""
+
+    variety = "moment budget"
+
+    @property
+    def takes_variance(self) -> bool:
+        return True
 
 
 KLRule = GaussianKLRule | BernoulliKLRule

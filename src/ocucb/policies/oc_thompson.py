@@ -13,7 +13,7 @@ def _on_unit_interval(
     c: float = 0.3, psi: float = 2.0,
 ) -> int:  # fmt: skip
     """Sample from Beta posteriors in which each reward counts 1 / w times."""
-    w = c * log(psi * horizon / t)
+    w = min(1.0, c * log(psi * horizon / t))
     for i in range(pulls.size):
         hits = min(max(sums[i], 0.0), pulls[i])
         memory[i] = beta(stream, 1.0 + hits / w, 1.0 + (pulls[i] - hits) / w)
@@ -23,8 +23,8 @@ def _on_unit_interval(
 @sampling_policy(
     name="oc-thompson",
     label="OC-Thompson",
-    formula="mean + sigma * N(0, w / T), w = c * log(psi * n / t), or on [0, 1] Beta(1 + S / w, "
-    "1 + (T - S) / w); a fresh sample for every arm in every round",
+    formula="mean + sigma * N(0, w / T), w = min(1, c * log(psi * n / t)), or on [0, 1] Beta(1 + "
+    "S / w, 1 + (T - S) / w); a fresh sample for every arm in every round",
     reference="Thompson (1933); Lattimore (2015), Optimally confident UCB, for the level",
     valid={"c": above(0), "psi": above(1)},
     unplayed_index="nonincreasing",
@@ -33,11 +33,13 @@ def _on_unit_interval(
 def OCThompson(
     pulls: float, t: float, horizon: float, arms: float, c: float = 0.3, psi: float = 2.0
 ) -> float:
-    """Thompson sampling that knows the horizon: posteriors are wide early and narrow late.
+    """Thompson sampling that knows the horizon: posteriors become narrow towards the end.
 
-    The variance of each sample is multiplied by w = c * log(psi * n / t), which falls below 1 long
-    before the end. On rewards in [0, 1], S being their sum, the posterior is tempered: to the power
-    of 1 / w, with a uniform prior. Nothing is proved.
+    The variance of each sample is multiplied by w = min(1, c * log(psi * n / t)): until t = psi * n
+    * exp(-1 / c) it is Thompson sampling. Without the cap, regret would be of order log(n)^2, since
+    an arm that is left alone halfway (on a logarithmic scale) would need that many pulls. On
+    rewards in [0, 1], S being their sum, the posterior is tempered: to the power of 1 / w, with a
+    uniform prior. Nothing is proved.
 
     Parameters
     ----------
@@ -52,4 +54,4 @@ def OCThompson(
     >>> OCThompson()
     OCThompson(c=0.3, psi=2)
     """
-    return sqrt(c * log(psi * horizon / t) / pulls)
+    return sqrt(min(1.0, c * log(psi * horizon / t)) / pulls)

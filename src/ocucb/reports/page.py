@@ -14,6 +14,8 @@ from typing import NamedTuple
 from .._version import __version__
 from .pictures import ENDINGS
 
+_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+
 
 class Section(NamedTuple):
     """A part of a page: its anchor, its title in plain text, and its HTML."""
@@ -78,33 +80,3 @@ def facts_table(facts: Mapping[str, str]) -> str:
         f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
     )
     return f'<table class="facts">{rows}</table>'
-
-
-_STYLE = """
-:root { color-scheme: light; --line: #d8d8d8; --soft: #666; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
-  max-width: 66rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
-h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; }
-a { color: #1b5e9e; }
-code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
-  border-bottom: 1px solid var(--line); }
-ul { margin: 0; padding: 0; list-style: none; font-size: .9rem; }
-figure { margin: 1.5rem 0 2.5rem; }
-figure img { width: 100%; max-width: 62rem; height: auto; display: block; }
-figcaption { font-size: .9rem; }
-figcaption table { margin-top: .4rem; font-size: .85rem; }
-.facts th { white-space: nowrap; font-weight: 600; }
-@media (max-width: 40rem) {
-  figcaption table tr, figcaption table td, .facts tr, .facts th, .facts td { display: block;
-    border: 0; padding: .1rem 0; }
-  figcaption table tr, .facts tr { border-bottom: 1px solid var(--line); padding: .3rem 0; }
-}
-@media print {
-  body { max-width: none; font-size: 11px; padding: 0; }
-  figure { break-inside: avoid; }
-  a { color: inherit; text-decoration: none; }
-}
-"""

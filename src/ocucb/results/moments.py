@@ -18,7 +18,7 @@ from .._types import Counts, Floats
 from ..engine import Outcome
 from ..importance import MOST_WEIGHT
 
-FORMAT = 3  # of stores, which hold moments
+FORMAT = 4  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
@@ -62,14 +62,16 @@ class Runs:
     `deviations` and `terms` are deviations from the means: of weighted regret, and of `TERMS`.
     """
 
-    def __init__(self, outcome: Outcome, weights: Floats, gaps: Floats, first: int) -> None:
+    def __init__(
+        self, outcome: Outcome, weights: Floats, gaps: Floats, first: int, largest_gap: float
+    ) -> None:
         self.weights, self.pulls, self.luck = weights, outcome.pulls, outcome.luck
         self.kept = slice(max(0, SAMPLE_SIZE - first))
         self.final = outcome.regret[:, -1]
         self.centre = float(self.final.mean())
         self.excess = (self.final - self.centre) / _unit(self.centre)
-        self.best_pulls = outcome.pulls[:, gaps == 0.0].sum(axis=1)
-        self.bins = _bin_numbers(self.final, float(gaps.max()) * float(outcome.pulls[0].sum()))
+        self.best_pulls = np.where(gaps == 0.0, outcome.pulls, 0).sum(axis=1)
+        self.bins = _bin_numbers(self.final, largest_gap * float(outcome.pulls[0].sum()))
         weighted = outcome.regret * weights[:, None]
         self.mean = weighted.mean(axis=0)
         self.deviations = weighted - self.mean
@@ -195,9 +197,19 @@ class Moments:
     luck: Floats = field(metadata=_kept(lambda r: r.luck[r.kept].copy(), _appended, "kept", 2))
 
     @staticmethod
-    def of(outcome: Outcome, weights: Floats, gaps: Floats, first: int = 0) -> Moments:
-        """Reduce the outcome of a kernel, given runs' weights, arms' gaps and the first run."""
-        runs = Runs(outcome, weights, gaps, first)
+    def of(
+        outcome: Outcome,
+        weights: Floats,
+        gaps: Floats,
+        first: int = 0,
+        largest_gap: float | None = None,
+    ) -> Moments:
+        """Reduce the outcome of a kernel, given runs' weights, arms' gaps and the first run.
+
+        Gaps may differ from run to run, a row each; then the largest has to be given.
+        """
+        largest = float(gaps.max()) if largest_gap is None else largest_gap
+        runs = Runs(outcome, weights, gaps, first, largest)
         values = {each.name: each.metadata["of"](runs) for each in _STATISTICS}
         return Moments(len(weights), **values)
 

@@ -15,7 +15,7 @@ from . import files, moments
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 2  # of saved results: raise it with any change to a field
+FORMAT = 3  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -33,6 +33,8 @@ class Description(NamedTuple):
     seed: int
     version: str
     sampling: str
+    prior: bool  # whether a problem was drawn for each run; means are then averages by rank
+    largest_gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ class PolicyResult:
     regret, stderr : ndarray
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
     pulls : ndarray
-        Mean number of pulls of each arm; not corrected for luck.
+        Mean number of pulls of each arm; not corrected for luck. With a prior, of the best arm of
+        a run's problem, of the second best and so on; 0 counts where there is no such arm.
     sample, weights : ndarray
         Individual final regrets of the first 65,536 runs, and their weights.
     seconds : float
@@ -68,7 +71,8 @@ class PolicyResult:
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
-        The largest possible regret: the horizon times the largest gap.
+        The largest possible regret: the horizon times the largest gap. With a prior, the largest
+        among 1,024 problems; `tail` takes a larger regret for this.
 
     Examples
     --------
@@ -242,7 +246,7 @@ def _pair(estimate: Estimate) -> dict[str, float | None]:
 def policy_result(played: Description, merged: Moments, seconds: float) -> PolicyResult:
     """Turn the merged blocks of a policy into its result."""
     gaps = np.max(played.means) - played.means
-    worst = played.horizon * float(np.max(gaps))
+    worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
     said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
     kept = ("runs", "regret", "stderr", "sample", "weights", "weight", "histogram")

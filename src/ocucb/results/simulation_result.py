@@ -15,6 +15,7 @@ from .._files import replacing
 from .._text import shown, table_of, with_error
 from .._types import Floats
 from ..importance import FEWEST_TILTED
+from ..problems import UNEQUAL
 from . import files
 from .moments import Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
@@ -47,6 +48,9 @@ class SimulationResult:
         ``rng=seed`` reproduces the numbers.
     version : str
         The version of ocucb that produced it.
+    prior : bool
+        Whether each run had a problem of its own, drawn from a prior. Then regret is Bayes regret,
+        and `means` are those of the best arm, the second best and so on, on average.
 
     Examples
     --------
@@ -82,6 +86,7 @@ class SimulationResult:
     sigma: float = field(metadata=files.POSITIVE)
     seed: int = field(metadata=files.SEED)
     version: str = field(metadata=files.TEXT)
+    prior: bool = field(metadata=files.TRUTH)
 
     def __iter__(self) -> Iterator[PolicyResult]:
         return iter(self.policies)
@@ -108,7 +113,12 @@ class SimulationResult:
         lines = [
             table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
             f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
+            *self._told(),
         ]
+        if self.prior:
+            lines.append(
+                "Bayes regret: each run has a problem of its own, the same for all policies."
+            )
         for player in self:
             if player.sampling != "plain":
                 weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
@@ -122,6 +132,12 @@ class SimulationResult:
             )
         return "\n".join(lines)
 
+    def _told(self) -> list[str]:
+        """Return what policies were told about the noise, where that is not true of all arms."""
+        if UNEQUAL not in self.problem:
+            return []
+        return [f"Policies were told sigma = {self.sigma:g}, the largest of the arms'."]
+
     def __repr__(self) -> str:
         return self.table()
 
@@ -130,7 +146,7 @@ class SimulationResult:
             return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
 
         rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
-        caption = f"<caption>{html.escape(self.problem)}</caption>"
+        caption = f"<caption>{html.escape('. '.join([self.problem, *self._told()]))}</caption>"
         return f"<table>{caption}{row('th', _TABLE)}{rows}</table>"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -249,7 +265,8 @@ def joined(results: Sequence[SimulationResult]) -> SimulationResult:
 
 
 def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
-    return SimulationResult(policies, a.problem, a.means, a.rewards, a.sigma, a.seed, a.version)
+    facts = a.problem, a.means, a.rewards, a.sigma, a.seed, a.version, a.prior
+    return SimulationResult(policies, *facts)
 
 
 def _worth(runs: float) -> str:

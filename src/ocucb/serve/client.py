@@ -98,7 +98,7 @@ class Client:
 
     >>> from ocucb.serve.client import Client
     >>> with Client(url, "colours", token) as bandit:
-    ...     bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
+    ...     bandit.create(["red", "green"])
     ...     decision = bandit.ask()
     ...     bandit.tell(decision, 0.7)
     'accepted'
@@ -131,23 +131,31 @@ class Client:
 
     # The verbs of `Bandit`
 
-    def create(self, arms: Iterable[str], policy: str, horizon: int, **rules: Any) -> None:
+    def create(
+        self,
+        arms: Iterable[str],
+        policy: str | None = None,
+        horizon: int | None = None,
+        **rules: Any,
+    ) -> None:
         """Create the bandit; repeating the call is harmless.
 
         Parameters
         ----------
         arms : list of str
             Names of the arms.
-        policy : str
-            The policy: ``"ocucb:alpha=2"``.
-        horizon : int
-            Decisions that you expect to make.
+        policy : str, optional
+            The policy: ``"ocucb:alpha=2"``. Without one, ``"kl-ocucb"``; if neither bounds nor
+            sigma are given, ``"ocucb-normal"``.
+        horizon : int, optional
+            Decisions that you expect to make. Without it, the server plans for 1,000 at first, and
+            for n^1.5 whenever n is reached.
         **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
 
         Examples
         --------
-        >>> bandit.create(["red", "green"], "ocucb", horizon=10_000, bounds=[0, 1])
+        >>> bandit.create(["red", "green"])
         """
         body = {"arms": list(arms), "policy": policy, "horizon": horizon, **rules}
         self._call("PUT", "", body)

@@ -43,6 +43,7 @@ class MachineState(NamedTuple):
     """What is stored about a machine besides its rules."""
 
     horizon: int
+    open_horizon: bool  # it is a function of the rounds
     paused: bool
     rounds: int
     stream: str
@@ -51,10 +52,13 @@ class MachineState(NamedTuple):
 
 
 class Machine:
-    """A bandit with everything that decides what is played; `seed` replaces a null `rules.seed`."""
+    """A bandit with everything that decides what is played; `seed` replaces a null `rules.seed`.
+
+    A null `rules.policy` is replaced, too: what is the default now may not be so forever.
+    """
 
     def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
-        self.rules, self.seed = rules, seed
+        self.seed = seed
         self.paused = False
         self.share = rules.control_share or 0.0
         if bandit is None:
@@ -62,6 +66,9 @@ class Machine:
             if rules.control is not None:
                 bandit.retire(rules.control)
         self.bandit = bandit
+        if rules.policy is None:
+            rules = rules.model_copy(update={"policy": bandit.policy.name})
+        self.rules = rules
         self._note_arms()
         if rules.default_reward is not None:
             self.check_reward(rules.default_reward, "default_reward")
@@ -130,7 +137,8 @@ class Machine:
             raise Invalid(f"add: there may be at most {MOST_ARMS} arms, got {total}.")
         if added:
             self._check_floor(left)
-        horizon = change.horizon if change.horizon != self.bandit.horizon else None
+        told = None if self.bandit.open_horizon else self.bandit.horizon
+        horizon = change.horizon if change.horizon != told else None
         paused = change.paused if change.paused != self.paused else None
         if horizon is not None:
             try:
@@ -165,7 +173,8 @@ class Machine:
         parts = self.bandit.to_parts()
         lists = (parts[column].tolist() for column in _COLUMNS)
         return MachineState(
-            horizon=parts["horizon"],
+            horizon=self.bandit.horizon,
+            open_horizon=parts["horizon"] is None,
             paused=self.paused,
             rounds=parts["rounds"],
             stream=" ".join(f"{word:016x}" for word in parts["stream"].tolist()),
@@ -181,13 +190,15 @@ class Machine:
         bandit = Bandit.from_parts(
             **columns,
             policy=rules.policy,
-            horizon=state.horizon,
+            horizon=None if state.open_horizon else state.horizon,
             rounds=state.rounds,
             stream=[int(word, 16) for word in state.stream.split()],
             memory=state.memory,
             rng=seed,
             **_scale(rules),
         )
+        if bandit.horizon != state.horizon:
+            raise ValueError(f"horizon must be {bandit.horizon}, got {state.horizon}.")
         machine = cls(rules, seed, bandit=bandit)
         machine.paused = state.paused
         return machine

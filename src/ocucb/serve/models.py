@@ -25,6 +25,7 @@ def _printable(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
+PolicyName = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)]
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e100, le=1e100)]
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 BanditName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -38,17 +39,21 @@ class Rules(_Strict):
     """What a bandit is: the body of ``PUT /v1/bandits/{name}``."""
 
     arms: list[Text] = Field(min_length=1, max_length=MOST_ARMS, description="Distinct names.")
-    policy: Annotated[str, AfterValidator(_printable)] = Field(
-        default="ocucb",
-        max_length=LONGEST_NAME,
-        description="The policy, such as `moss:constant=4`.",
+    policy: PolicyName | None = Field(
+        default=None,
+        description="The policy, such as `moss:constant=4`; if null, `kl-ocucb`, or "
+        "`ocucb-normal` if there are neither bounds nor sigma.",
     )
-    horizon: Count = Field(description="Number of decisions planned.")
+    horizon: Count | None = Field(
+        default=None,
+        description="Number of decisions planned; if null, 1,000 at first, and n^1.5 whenever n is "
+        "reached.",
+    )
     bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = Field(
-        default=None, description="The lowest and the highest reward; either this or sigma."
+        default=None, description="The lowest and the highest reward, if known."
     )
     sigma: Finite | None = Field(
-        default=None, description="Rewards are sigma-subgaussian; either this or bounds."
+        default=None, description="Instead of bounds, if known: rewards are sigma-subgaussian."
     )
     minimize: bool = Field(default=False, description="Whether rewards are losses.")
     seed: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = Field(
@@ -70,9 +75,8 @@ class Rules(_Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rules:
-        if (self.bounds is None) == (self.sigma is None):
-            got = "neither" if self.bounds is None else "both"
-            raise ValueError(f"give either bounds, [low, high], or sigma, got {got}")
+        if self.bounds is not None and self.sigma is not None:
+            raise ValueError("give bounds, [low, high], or sigma, or neither; got both")
         if (self.control is None) != (self.control_share is None):
             raise ValueError("control and control_share belong together: give both or neither")
         if self.control is not None and self.control not in self.arms:
@@ -120,7 +124,9 @@ class Change(_Strict):
     retire: list[Text] = Field(
         default=[], max_length=MOST_ARMS, description="Arms to play no longer."
     )
-    horizon: Count | None = Field(default=None, description="A longer horizon.")
+    horizon: Count | None = Field(
+        default=None, description="A longer horizon, or the first one if there was none."
+    )
     paused: bool | None = Field(default=None, description="Whether to stop making decisions.")
 
 

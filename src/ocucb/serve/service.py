@@ -7,6 +7,7 @@ returned is a future of the answer. Nothing here knows of HTTP.
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -68,6 +69,9 @@ class Service:
                 return True
             except sa.exc.IntegrityError:  # another process was faster
                 known = self._rules_of(name)
+        assert known is not None
+        if rules.policy is None:  # whatever it was when the bandit was created
+            rules = rules.model_copy(update={"policy": json.loads(known)["policy"]})
         if known != canonical(rules):
             raise Conflict(
                 f"bandit {name!r} exists with other rules; use PATCH to change arms, horizon or "

@@ -17,6 +17,8 @@ from .machine import ArmState, Machine, MachineState
 from .models import Change, Rules, invalid
 from .tables import ARMS, INSERT_ARM
 
+_COLUMNS = ("horizon", "open_horizon", "paused", "rounds", "stream")  # as `MachineState` has them
+
 
 @dataclass
 class Stored:
@@ -65,7 +67,7 @@ def load(connection: sa.Connection, row: Any) -> Stored:
     """Return the bandit of a row of `tables.bandits`."""
     found = connection.execute(ARMS, {"bandit": row["id"]}).mappings().all()
     state = MachineState(
-        **{name: row[name] for name in ("horizon", "paused", "rounds", "stream")},
+        **{name: row[name] for name in _COLUMNS},
         memory=tuple(json.loads(row["memory"])),
         arms=tuple(ArmState(*(arm[name] for name in ArmState._fields)) for arm in found),
     )

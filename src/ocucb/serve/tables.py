@@ -33,6 +33,8 @@ bandits = sa.Table(
     sa.Column("late", sa.BigInteger, nullable=False),
     sa.Column("due", sa.BigInteger),  # when the first open decision expires, at the earliest
     sa.Column("corrected", sa.BigInteger),  # seq of the last entry at which the time went back
+    # nobody told the horizon: it is a function of the rounds
+    sa.Column("open_horizon", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 _DUE = sa.text("due IS NOT NULL")
 sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)

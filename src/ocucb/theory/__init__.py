@@ -11,7 +11,6 @@
 `_tail`                how likely large regret is: the tail's exponent, and an estimate of it
 `_report`              all bounds for one problem, with measured regret beside them
 `_figures`             the pictures of the last two
-`_docstrings`          what docstrings leave out: shared parameters, returned types
 =====================  ==========================================================================
 
 >>> from ocucb import theory
@@ -19,9 +18,9 @@
 'shape'
 """
 
+from .._docstrings import complete
 from ._constants import Constants, Constraint, best_constants, c_gamma, constants
 from ._counterexample import conjectured, counterexample, necessary, plot_counterexample
-from ._docstrings import complete
 from ._lemmas import LemmaCheck, LemmaReport, check_lemmas, failure_events
 from ._lower import (
     balanced_constant,
@@ -69,4 +68,31 @@ __all__ = [
     "ucb_worst_case_shape", "unbalanced_family", "unbalanced_lower_shape",
 ]  # fmt: skip
 
-complete(globals()[name] for name in __all__ if name.islower())  # the functions
+# Parameters that the docstrings of these functions leave out.
+_PARAMETERS = """\
+means : list of float
+    The arms' expected rewards.
+horizon : int
+    Rounds, n.
+sigma : float
+    Rewards are sigma-subgaussian.
+K : int
+    Number of arms, at least 2.
+gap : float
+    Δ, above 0.
+alpha, psi : float
+    The parameters of OCUCB.
+given : Constants
+    The constants to use; by default the smallest for alpha and psi.
+constant : float
+    UCB's constant c, above 4.
+tight : bool
+    False for the paper's proof with its mistakes repaired and nothing else changed.
+goal : {"C1", "C2"}
+    The constant to minimise.
+rng : int, numpy Generator or None
+    Seed, as for `numpy.random.default_rng`.
+workers : int
+    Threads.
+"""
+complete((globals()[name] for name in __all__ if name.islower()), _PARAMETERS)

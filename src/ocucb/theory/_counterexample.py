@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import to_count, to_float
-from ..problems import Numbers, conjecture
+from .._vectors import Numbers
+from ..problems import conjecture
 from ._quantities import complexity, instance
 from ._upper import ocucb_sum
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from .._text import table, to_count, to_float
 from .._types import Counts, Floats
-from ..problems import Numbers
+from .._vectors import Numbers
 from ..random import to_generator
 from ._constants import c_gamma, constants
 from ._proof import Proof, proof

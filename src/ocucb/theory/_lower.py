@@ -15,7 +15,8 @@ import numpy as np
 
 from .._text import to_count, to_float
 from .._types import Floats
-from ..problems import Numbers, gaussian, of_kind
+from .._vectors import Numbers
+from ..problems import gaussian, of_kind
 from ..rewards import KINDS, Rewards
 from ._quantities import Bound, Instance, complexities_of, in_range, instance, states
 from ._upper import BOOK, PAPER, sqrt_nK_log_K

@@ -17,7 +17,7 @@ import numpy as np
 from .._memo import cached_property
 from .._text import to_float
 from .._types import Floats
-from ..problems import Numbers
+from .._vectors import Numbers
 from ._constants import Constants, c_gamma, cap
 from ._quantities import Instance, in_range, instance, log_plus
 

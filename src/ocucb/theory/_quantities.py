@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from .._text import to_count, to_float, to_floats
 from .._types import Floats
-from ..problems import Numbers, Problem, gaussian
+from .._vectors import Numbers
+from ..problems import Problem, gaussian
 from ..rewards import KINDS
 
 Kind = Literal["bound", "shape", "limit"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._text import to_float
 from .._types import Floats
-from ..problems import Numbers
+from .._vectors import Numbers
 from ._constants import Constants, constants
 from ._quantities import Bound, Instance, complexities_of, instance, log_plus, states
 

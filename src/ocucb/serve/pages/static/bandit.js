@@ -1,4 +1,4 @@
-import { ask, decimal, element, percent, shape, watch, whole } from "./page.js";
+import { ask, decimal, element, percent, rounds, shape, watch, whole } from "./page.js";
 
 const name = document.body.dataset.name;
 const path = `/v1/bandits/${encodeURIComponent(name)}`;
@@ -20,7 +20,8 @@ function showState(bandit) {
   state.textContent = bandit.paused ? "paused" : "running";
   state.classList.toggle("paused", bandit.paused);
   document.getElementById("rules").textContent =
-    `${bandit.policy}, round ${whole(bandit.round)} of ${whole(bandit.horizon)}` +
+    `${bandit.policy}, round ${rounds(bandit)}` +
+    (bandit.sigma === null ? ", sigma unknown (intervals hold for normal rewards)" : "") +
     (bandit.expiry === null ? "" : `, decisions expire after ${bandit.expiry} s`);
   document.getElementById("health").replaceChildren(
     ...bandit.health.map((note) => element("p", { class: "note" }, note)));
@@ -34,7 +35,7 @@ function showState(bandit) {
 }
 
 function showArms(bandit) {
-  const ends = bandit.arms.flatMap((arm) => [arm.low, arm.high, arm.index]).filter((x) => x !== null);
+  const ends = bandit.arms.flatMap((arm) => [arm.low, arm.high, arm.index, arm.mean]).filter((x) => x !== null);
   const low = Math.min(...ends), high = Math.max(...ends);
   const rows = bandit.arms.map((arm) => {
     const mark = arm.control ? " (control)" : arm.retired ? " (retired)" : "";
@@ -54,9 +55,13 @@ function interval(arm, low, high) {
   if (arm.mean === null) return picture;
   const x = (value) => (high > low ? 4 + (136 * (value - low)) / (high - low) : 72);
   picture.append(
-    shape("title", {}, `mean ${decimal(arm.mean)}, from ${decimal(arm.low)} to ${decimal(arm.high)}`),
-    shape("line", { x1: 4, x2: 140, y1: 10, y2: 10, class: "grid" }),
-    shape("line", { x1: x(arm.low), x2: x(arm.high), y1: 10, y2: 10, class: "stroked", "stroke-width": 3 }),
+    shape("title", {}, `mean ${decimal(arm.mean)}` +
+      (arm.low === null ? ", too few rewards for an interval" : `, from ${decimal(arm.low)} to ${decimal(arm.high)}`)),
+    shape("line", { x1: 4, x2: 140, y1: 10, y2: 10, class: "grid" }));
+  if (arm.low !== null) {
+    picture.append(shape("line", { x1: x(arm.low), x2: x(arm.high), y1: 10, y2: 10, class: "stroked", "stroke-width": 3 }));
+  }
+  picture.append(
     shape("circle", { cx: x(arm.mean), cy: 10, r: 4.5, class: "filled" }));
   if (arm.index !== null) {
     picture.append(shape("line", { x1: x(arm.index), x2: x(arm.index), y1: 3, y2: 17, class: "stroked", "stroke-width": 2 }));

@@ -1,4 +1,4 @@
-import { ask, element, watch, whole } from "./page.js";
+import { ask, element, rounds, watch, whole } from "./page.js";
 
 function row(one) {
   const link = element("a", { href: `/bandits/${encodeURIComponent(one.name)}` }, one.name);
@@ -8,7 +8,7 @@ function row(one) {
     element("td", { class: "name" }, link),
     element("td", { class: one.health.length ? "wrap" : "ok" }, notes),
     element("td", {}, one.label),
-    element("td", { class: "number" }, `${whole(one.round)} of ${whole(one.horizon)}`),
+    element("td", { class: "number" }, rounds(one)),
     number(one.arms),
     element("td", { class: "name" }, one.best ?? "–"),
     number(one.totals.open),

@@ -17,6 +17,8 @@ export function shape(tag, attributes = {}, text = null) {
 }
 
 export const whole = (x) => x.toLocaleString("en");
+export const rounds = (bandit) =>
+  `${whole(bandit.round)} of ${whole(bandit.horizon)}${bandit.open_horizon ? " or more" : ""}`;
 export const percent = (x) => (x === null ? "–" : `${(100 * x).toFixed(1)}%`);
 export const decimal = (x) =>
   x === null ? "–" : Math.abs(x) >= 1e4 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : x.toFixed(3);

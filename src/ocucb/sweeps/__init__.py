@@ -1,0 +1,6 @@
+"""Regret along an axis: of problems, which share their runs, of horizons, or of a parameter."""
+
+from .measure import sweep
+from .result import Maximum, SweepCurve, SweepResult
+
+__all__ = ["Maximum", "SweepCurve", "SweepResult", "sweep"]

@@ -1,0 +1,396 @@
+"""`sweep`: make a cloud of runs for each curve, have it played, report.
+
+Parts of clouds are played by threads or an executor, and added up in order; a `Store` may keep
+them. A seed gives the same curves, to the last bit, for any number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._text import shown, to_count, to_float
+from .._types import Floats
+from .._version import __version__
+from .._waiting import Interrupts, interruptible, outcome_of
+from ..importance import Mixture, first_mixture
+from ..importance import obstacle as tilt_obstacle
+from ..policies import Policy, PolicyFamily
+from ..pooling import COLUMNS, Pool, windows_of
+from ..pooling import obstacle as pool_obstacle
+from ..priors import AnyProblem
+from ..problems import Problem
+from ..random import to_seed
+from ..scheduler import tilt, workers_for
+from ..simulation import specify, to_workers
+from ..specification import Specification
+from ..store import Store
+from .axes import Axis, Line, axis_of
+from .cloud import Cloud
+from .estimates import BATCHES, curve_of, left_out
+from .horizons import needs_horizon
+from .meter import SweepMeter
+from .result import SweepCurve, SweepResult
+
+DEFAULT_RUNS = 1024
+FEWEST_RUNS = 256
+_FIRST_ROUND = 1024  # runs before a precision counts as reached: handing parts over takes time
+MOST_RUNS = 2**20  # the ceiling if a precision is given but no number of runs
+_GROUP = 8  # neighbouring points that share a pilot, at most
+_ALIKE = 1.25  # ratio of their smallest gaps
+_PROBES = 16  # runs per point that tell how many pulls arms get
+_FAR = 2**40  # the number of the first of these: no other run comes near
+_RARE = 4.0 / 1024.0  # components with a smaller share serve deviations and tails, not means
+
+
+def sweep(
+    policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
+    problems: AnyProblem | Sequence[AnyProblem] | Mapping[float, AnyProblem],
+    horizon: int | Sequence[int],
+    *,
+    over: str | None = None,
+    runs: int | None = None,
+    precision: float | None = None,
+    rng: Any = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> SweepResult:
+    """Measure the regret of policies along an axis: one curve each.
+
+    Exactly one thing varies: the problem, the horizon, or a parameter of the policies. Where the
+    problems differ in their means alone, and rewards are Gaussian or Bernoulli, every run counts
+    for its neighbours too, weighted by its likelihood there: curves are smooth, and take far fewer
+    runs. A policy that ignores the horizon plays once for all horizons.
+
+    Parameters
+    ----------
+    policies : policy, name of a policy, or a list of these
+        The policies to play: one curve each. With `over`, those that differ only in this parameter
+        make one curve.
+    problems : Problem, Prior, list or dictionary of these
+        The problem to play, or those along the axis: ``[gap(2, d) for d in gaps]``. A dictionary
+        has the values of the axis as keys; otherwise they are those of the parameter, or of the
+        mean, that varies.
+    horizon : int or list of int
+        Rounds in a run; a list is the axis.
+    over : str, optional
+        The parameter of the policies that varies: ``"alpha"``.
+    runs : int, optional
+        Runs at each point, at least 256: 1024 by default, rounded up to a multiple of 32. With
+        `precision`, the maximum: 1,048,576 by default.
+    precision : float, optional
+        Continue until two standard errors are at most this share of the curve's largest mean
+        regret, at every point: 0.01 for one percent of the height of the figure.
+    rng : int, numpy Generator or None
+        Seed; None takes a new one, which the result reports.
+    workers : int, optional
+        Threads; all cores by default. With an executor, its number of workers.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads.
+    store : path or Store, optional
+        An SQLite file for finished parts. The same sweep resumes where it stopped, and one with
+        more runs continues; `ocucb results` does not show them. Requires a seed, `rng`.
+    progress : bool, optional
+        Show a progress bar on standard error; by default if that is a terminal.
+
+    Returns
+    -------
+    SweepResult
+        One curve per policy, with `table`, `plot`, `to_csv` and `save`, and with the errors of
+        maxima, ratios and crossings.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> gaps = [0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> result = ocucb.sweep(["ocucb", "ucb"], [ocucb.gap(2, d) for d in gaps], 1000, rng=1)
+    >>> result.axis, bool((result["ocucb"].regret < result["ucb"].regret).all())
+    ('gap', True)
+    """
+    axis = axis_of(policies, problems, horizon, over)
+    share = None if precision is None else to_float(precision, "precision", "between 0 and 1")
+    if share is not None and not 0.0 < share < 1.0:
+        raise ValueError(f"precision must lie between 0 and 1, got {shown(precision)}.")
+    if runs is None:
+        runs = DEFAULT_RUNS if share is None else MOST_RUNS
+    wanted = -(-to_count(runs, "runs", FEWEST_RUNS) // BATCHES) * BATCHES
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {shown(executor)}.")
+    threads = to_workers(workers)
+    if not isinstance(store, Store | str | os.PathLike | None):
+        raise TypeError(f"store must be a path or a Store, got {shown(store)}.")
+    if store is not None and rng is None:
+        raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
+    seed = to_seed(rng)
+    with ExitStack() as open_now:
+        lines = [_sources(axis, line, seed) for line in axis.lines]
+        if store is not None:
+            for source in (source for sources in lines for source in sources):
+                source.check_identity()
+        interruptible(lambda: _prepare(source for sources in lines for source in sources))
+        keeper = store
+        if keeper is not None and not isinstance(keeper, Store):
+            keeper = open_now.enter_context(Store(keeper))
+        meter = open_now.enter_context(SweepMeter(progress))
+        with Interrupts() as interrupts:
+            team = _Team(threads, executor, keeper, interrupts)
+            jobs = [_Job(team.cloud(axis, sources), wanted, share) for sources in lines]
+            interruptible(lambda: _prepare(job.cloud for job in jobs))
+            team.play(jobs, meter)
+    return SweepResult(
+        curves=[_curve(axis, line, job) for line, job in zip(axis.lines, jobs, strict=True)],
+        axis=axis.name,
+        problem=_shared_name(axis),
+        seed=seed,
+        version=__version__,
+    )
+
+
+def _prepare(things: Iterable[Specification | Cloud]) -> None:
+    """Compile everything, so that errors surface before play."""
+    for thing in things:
+        thing.prepare()
+
+
+def _shared_name(axis: Axis) -> str:
+    names = [problem.name for problem in axis.problems]
+    return names[0] if len(set(names)) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _sources(axis: Axis, line: Line, seed: int) -> list[Specification]:
+    """Return what is played for a curve: plain, before pilots choose mixtures."""
+    for policy, problem in zip(line.players, axis.problems, strict=True):
+        if policy.family.binary and not problem.rewards.binary:
+            raise ValueError(
+                f"{policy.label} is for rewards of 0 and 1, but these are {problem.rewards.name}."
+            )
+    if axis.kind == "horizon":
+        policy, problem = line.players[0], axis.problems[0]
+        if not needs_horizon(policy, problem.typical):
+            rounds = np.array(axis.horizons)
+            return [specify(policy, problem, axis.horizons[-1], rounds, seed, "auto")]
+    return [
+        specify(policy, problem, horizon, np.array([horizon]), seed, "auto")
+        for policy, problem, horizon in zip(line.players, axis.problems, axis.horizons, strict=True)
+    ]
+
+
+@dataclass
+class _Job:
+    """A cloud to be played, and its progress."""
+
+    cloud: Cloud
+    runs: int  # per point; with a precision, the maximum
+    precision: float | None
+    batches: Floats = field(init=False)
+    done: int = 0  # runs per point in whole rounds
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.batches = np.zeros((BATCHES, self.cloud.points, COLUMNS))
+
+    def rounds(self) -> Iterator[tuple[int, int]]:
+        """Yield the first run and the number of runs of each round: half of all before it.
+
+        A sweep with more runs has the same rounds, apart from the last.
+        """
+        first = 0
+        while first < self.runs:
+            size = max(_FIRST_ROUND, -(-first // (2 * BATCHES)) * BATCHES)
+            yield first, min(size, self.runs - first)
+            first += size
+
+    @property
+    def width(self) -> float:
+        """Two standard errors, where they are largest, as a share of the largest mean regret."""
+        values, errors = curve_of(self.batches.sum(axis=0))
+        errors = np.hypot(errors, self.cloud.unseen(self.done))
+        largest = float(values.max())
+        return 2.0 * float(errors.max()) / largest if largest > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Team:
+    """Who plays, and where finished parts are kept."""
+
+    threads: int
+    executor: Executor | None
+    store: Store | None
+    interrupts: Interrupts
+
+    def cloud(self, axis: Axis, sources: list[Specification]) -> Cloud:
+        """Return the cloud of a curve, once pilots have chosen how its runs are drawn."""
+        drawn = tuple(self._drawn(group) for group in _groups(sources))
+        tilted = tuple(source for group in drawn for source in group)
+        if axis.kind != "problem" or pool_obstacle(axis.problems, axis.horizons[0]) is not None:
+            return Cloud(tilted, None)
+        problems = tuple(p for p in axis.problems if isinstance(p, Problem))
+        mixtures = tuple(source.mixture for source in tilted)
+        with workers_for(
+            self.threads, self.executor, self.interrupts, self.store is not None
+        ) as submit:
+            tasks = [submit(mean_pulls, source, _FAR, _PROBES) for source in sources]
+            pulls = np.stack([outcome_of(task, self.interrupts) for task in tasks])
+        windows = windows_of(problems, pulls, [mixture.arm for mixture in mixtures])
+        return Cloud(tilted, Pool(problems, mixtures, windows))
+
+    def _drawn(self, group: list[Specification]) -> list[Specification]:
+        """Return neighbours with the mixture that a pilot in their middle finds."""
+        middle = group[len(group) // 2]
+        problem, horizon = middle.problem, middle.horizon
+        if tilt_obstacle(problem, horizon) is not None:
+            return group
+        assert isinstance(problem, Problem)
+        found = tilt(
+            middle,
+            self.threads,
+            self.executor,
+            stored=self.store is not None,
+            interrupts=self.interrupts,
+        ).mixture
+        mixture = marked(problem, horizon) if found.arm < 0 else _without_rare(found)
+        return [source.drawn_from(mixture) for source in group]
+
+    def play(self, jobs: list[_Job], meter: SweepMeter) -> None:
+        """Play all parts, as workers become free, and add them up in order."""
+        line: deque[tuple[_Job, int, tuple[int, int], Any]] = deque()
+        capacity = 4 * self.threads if self.executor is None else max(64, 4 * self.threads)
+        with workers_for(
+            self.threads, self.executor, self.interrupts, self.store is not None
+        ) as submit:
+
+            def take() -> None:
+                job, batch, (first, runs), task = line.popleft()
+                if isinstance(task, Future):
+                    sums, seconds = outcome_of(task, self.interrupts)
+                    if self.store is not None:
+                        self.store.add_sums(job.cloud.identity, first, runs, sums, seconds)
+                else:
+                    sums, seconds = task
+                job.batches[batch] += sums
+                job.seconds += seconds
+                meter.advance(job.cloud, job.runs, runs, isinstance(task, Future))
+
+            try:
+                for job in jobs:
+                    for first, size in job.rounds():
+                        runs = size // BATCHES
+                        for batch in range(BATCHES):
+                            span = (first + batch * runs, runs)
+                            known = self._known(job.cloud, *span)
+                            task = known or submit(play_part, job.cloud, *span)
+                            line.append((job, batch, span, task))
+                            while len(line) >= capacity:
+                                take()
+                        job.done += size
+                        if job.precision is not None:
+                            while line:
+                                take()
+                            if job.width <= job.precision:
+                                break
+                    _warn_if_short(job)
+                while line:
+                    take()
+            finally:
+                for *_, task in line:
+                    if isinstance(task, Future):
+                        task.cancel()
+                if self.store is not None:
+                    self.store.flush()
+
+    def _known(self, cloud: Cloud, first: int, runs: int) -> tuple[Floats, float] | None:
+        if self.store is None:
+            return None
+        return self.store.get_sums(cloud.identity, first, runs, (cloud.points, COLUMNS))
+
+
+def _warn_if_short(job: _Job) -> None:
+    if job.precision is not None and job.width > job.precision:
+        warnings.warn(
+            f"{job.cloud.label}: {job.done:,} runs at each point give the curve to "
+            f"{100 * job.width:.2g}% of its height, not to {100 * job.precision:.2g}%; allow more "
+            "runs.",
+            stacklevel=4,
+        )
+
+
+def _groups(sources: list[Specification]) -> list[list[Specification]]:
+    """Split sources into neighbours that are so alike that one pilot will do."""
+    groups: list[list[Specification]] = []
+    for source in sources:
+        first = groups[-1][0] if groups else None
+        if first is None or len(groups[-1]) == _GROUP or not _alike(first, source):
+            groups.append([])
+        groups[-1].append(source)
+    return groups
+
+
+def _alike(one: Specification, other: Specification) -> bool:
+    """Tell whether a mixture for the one suits the other: same arm, marks, and nearly the gap."""
+    a, b = one.problem, other.problem
+    for each in (one, other):
+        if tilt_obstacle(each.problem, each.horizon) is not None:
+            return False
+    assert isinstance(a, Problem)
+    assert isinstance(b, Problem)
+    best = a.best_arm
+    if a.rewards is not b.rewards or best != b.best_arm or a.means[best] != b.means[best]:
+        return False
+    marks = first_mixture(a, one.horizon).marks, first_mixture(b, other.horizon).marks
+    small, large = sorted(float(p.gaps[p.gaps > 0.0].min()) for p in (a, b))
+    return a.scales[best] == b.scales[best] and np.array_equal(*marks) and large <= _ALIKE * small
+
+
+def marked(problem: Problem, horizon: int) -> Mixture:
+    """Return the mixture of plain runs alone, whose noise at marks tells how likely others are."""
+    first = first_mixture(problem, horizon)
+    shares = np.zeros(first.shares.size)
+    shares[0] = 1.0
+    return first._replace(shares=shares)
+
+
+def _without_rare(mixture: Mixture) -> Mixture:
+    """Drop components that are only there for deviations and tails: their densities take time."""
+    shares = np.where(mixture.shares < _RARE, 0.0, mixture.shares)
+    shares[0] = 1.0 - shares[1:].sum()
+    return mixture._replace(shares=shares)
+
+
+def mean_pulls(source: Specification, first: int, runs: int, stop: Any = None) -> Floats:
+    """Return the mean pulls of each arm: what workers run to find neighbours."""
+    means: Floats = source.outcome(first, runs, stop).pulls.mean(axis=0)
+    return means
+
+
+def play_part(cloud: Cloud, first: int, runs: int, stop: Any = None) -> tuple[Floats, float]:
+    """Play a part of a cloud, and return its sums and the seconds it took: what workers run."""
+    began = time.perf_counter()
+    return cloud.play(first, runs, stop), time.perf_counter() - began
+
+
+def _curve(axis: Axis, line: Line, job: _Job) -> SweepCurve:
+    values, errors = curve_of(job.batches.sum(axis=0))
+    pool = job.cloud.pool
+    return SweepCurve(
+        policy=line.policy,
+        label=line.label,
+        axis=axis.name,
+        values=axis.values,
+        regret=values,
+        stderr=errors,
+        left_out=left_out(job.batches),
+        runs=job.done,
+        pooled=pool is not None,
+        seconds=job.seconds,
+    )
