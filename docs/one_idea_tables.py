@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 import ocucb
+from ocucb.engine import choose_engine
 from ocucb.league.problems import CONTESTS, disaster_level
+from ocucb.policies._rules import ChoiceRule
 from ocucb.random import normal, uniform
 
 RUNS = 1000  # of each policy on each problem; fewer where a run takes long
@@ -52,11 +54,10 @@ def headlines() -> list[Instance]:
 
 def played(policy: Any, problem: ocucb.Problem, n: int, runs: int) -> ocucb.PolicyResult:
     """Return what a policy does; in fewer runs where each pull takes time."""
-    if not isinstance(policy, str):
-        runs = min(runs, max(50, int(STEPS / n)))
-    elif any(slow in policy for slow in ("thompson", "mots", "gittins", "normal")):
-        slow = n * problem.arms if problem.rewards.binary or policy == "mots" else n
-        runs = min(runs, max(50, int(STEPS / 10 / slow)))
+    (player,) = ocucb.policies.to_policies(policy)
+    if choose_engine(player, problem, n, "auto").name == "step":
+        draws = isinstance(player.on(problem.rewards.binary).family.rule, ChoiceRule)
+        runs = min(runs, max(50, int(STEPS / 10 / (n * problem.arms if draws else n))))
     return ocucb.simulate(policy, problem, n, runs, rng=1, progress=False)[0]
 
 

@@ -87,6 +87,19 @@ def wide(pulls, t, horizon, arms):
     return 2.0 / sqrt(pulls)
 
 
+@ocucb.sampling_policy(unplayed_index="nonincreasing")
+def collapsing(pulls, t, horizon, arms):
+    """Its deviations fall at once, in the middle of a lead: what was true before is of no use."""
+    return (2.0 if t < 0.2 * horizon else 1.0 if t < 0.5 * horizon else 0.5) / sqrt(pulls)
+
+
+@pytest.mark.parametrize("name", ["K=10, gap 0.5", "K=10, uniform", "K=40, few rounds"])
+def test_deviations_that_collapse(name):
+    case = CASES[name]
+    engine = find_kernel("skip", collapsing(), case.problem, case.horizon)
+    assert_same(engine, collapsing(), case)
+
+
 @pytest.mark.parametrize("name", ["K=2, gap 0.3", "K=3, sigma by arm", "K=10, gap 0.5"])
 @pytest.mark.parametrize("family", [steep, steep_rising, standing, wide], ids=lambda f: f.name)
 def test_policies_of_a_user(family, name):
