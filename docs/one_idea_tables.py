@@ -220,8 +220,7 @@ def Uncapped(pulls: float, t: float, horizon: float, arms: float) -> float:
 def long() -> None:
     """Thompson sampling at long horizons: why posteriors are not widened."""
     problems = [
-        (f"n = 10{power}", ocucb.gap(2, 0.3), 10**n)
-        for n, power in ((4, "⁴"), (6, "⁶"), (8, "⁸"))
+        (f"n = 10{power}", ocucb.gap(2, 0.3), 10**n) for n, power in ((4, "⁴"), (6, "⁶"), (8, "⁸"))
     ]
     players = ("thompson", Uncapped(), "oc-thompson", "ocucb")
 
