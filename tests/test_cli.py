@@ -81,6 +81,8 @@ def test_problems_rewards_and_files(here, tmp_path):
     coins = means("--means", "0.5,1/4", "--rewards", "bernoulli", "-n", "200")
     problem = ocucb.bernoulli([0.5, 0.25])
     assert coins["mean_regret"] == ocucb.simulate("ucb", problem, 200, 20, rng=3)[0].mean_regret
+    unequal = "simulate -p ucb -r 20 --problem gap:K=2,gap=0.3 --sigma 1,0.2 -n 200"
+    assert "Policies were told sigma = 1, the largest of the arms'." in here(*unequal.split())[1]
     even = means("--means", "0,-1", "--rewards", "uniform", "--sigma", "2", "-n", "200")
     problem = ocucb.uniform_rewards([0, -1], 2 * 3**0.5)
     assert even["mean_regret"] == ocucb.simulate("ucb", problem, 200, 20, rng=3)[0].mean_regret

@@ -370,8 +370,8 @@ class Prior:
         means, scales = drawn.means, drawn.scales
         place = f"between {-_LARGEST:g} and {_LARGEST:g}"
         refuse(~(np.abs(means) <= _LARGEST), means, "mean")
-        if self.rewards.binary:
-            place = "between 0 and 1, for rewards of 0 and 1"
+        if self.rewards.unit:
+            place = "between 0 and 1, as the rewards do"
             refuse((means < 0.0) | (means > 1.0), means, "mean")
         place = f"between {1 / _LARGEST:g} and {_LARGEST:g}"
         refuse(~((scales >= 1 / _LARGEST) & (scales <= _LARGEST)), scales, "scale")
@@ -460,9 +460,10 @@ def prior(
     K : int, optional
         Number of arms. Without it, "headlines" draws a number, too: 4 in half of the tests.
     rewards : str, optional
-        With a function, the kind of reward: "gaussian" (default), "bernoulli" or "uniform".
+        With a function, the kind of reward: "gaussian" (default), "bernoulli", "uniform" or "beta".
     sigma : float, optional
-        Standard deviation of the rewards, 1 by default, where their kind leaves it open. Policies
+        Standard deviation of the rewards, 1 by default, where their kind leaves it open (of Beta
+        rewards, that of an arm with mean 1/2, which fixes their concentration). Policies
         are told this number; if a function fills `scales`, the largest of the problem.
     **parameters : float
         Those of the kind or the function.
@@ -491,7 +492,7 @@ def prior(
     if isinstance(kind, str):
         name, numbers = split_specification(kind)
         for key in numbers:
-            if key in parameters or (key == "K" and K is not None):
+            if key in parameters or {"K": K, "sigma": sigma}.get(key) is not None:
                 raise ValueError(f"{key} is given twice, in {shown(kind)} and beside it.")
         K = numbers.pop("K", K)  # type: ignore[assignment]
         sigma = numbers.pop("sigma", sigma)
@@ -580,14 +581,14 @@ def _of_function(
             raise ValueError(f"{key} must be finite, got {values[key]}.")
         if is_ours(function) and key in ("sd", "a", "b") and not values[key] > 0.0:
             raise ValueError(f"{key} must be greater than 0, got {values[key]:g}.")
-    if recipe.takes_scales and rewards != "gaussian":
-        raise ValueError(f"scales can be drawn for Gaussian rewards only, not for {rewards} ones.")
     typical = of_kind(rewards, [0.5], sigma)
+    if recipe.takes_scales and not typical.rewards.brownian:
+        raise ValueError(f"scales can be drawn for Gaussian rewards only, not for {rewards} ones.")
     scale = float(typical.scales[0])
     told = None if recipe.takes_scales else typical.sigma
     written = [f"K={arms}"] if K is not None else []
     written += [f"{key}={value:g}" for key, value in values.items()]
-    written += [f"sigma={scale:g}"] if sigma is not None else []
+    written += [f"sigma={sigma:g}"] if sigma is not None else []
     label = f"prior {name}" + (f":{','.join(written)}" if written else "")
     source = Formula(recipe, tuple(values.values()), arms, shares, scale, told)
     return Prior(label, typical.rewards, arms, source)

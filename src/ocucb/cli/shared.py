@@ -124,7 +124,8 @@ def problem_of(means: str | None, problem: str | None, rewards: str, sigma: str 
         return problems.of_kind(rewards, vector, spread)
     made = problems.parse_problem(problem)
     other = problems.of_kind(rewards, made.means, spread)
-    return replace(other, name=made.name, paper_horizon=made.paper_horizon)
+    _, unequal, sigmas = other.name.partition(problems.UNEQUAL)
+    return replace(other, name=f"{made.name}{unequal}{sigmas}", paper_horizon=made.paper_horizon)
 
 
 def problem_or_prior(

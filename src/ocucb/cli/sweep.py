@@ -30,7 +30,7 @@ def sweep(
         list[str] | None,
         option(
             "NAME[:KEY=VALUE,...]",
-            "Policy to play, one curve each; repeat for several. Default: ocucb, ucb and moss.",
+            "Policy to play, one curve each; repeat for several. Default: kl-ocucb, ucb and moss.",
             "--policy -p",
         ),
     ] = None,

@@ -15,7 +15,7 @@ from .problems import Contest
 _BOUNDED_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h-plus", "kl-moss",
                  "kl-adaucb", "kl-ocucb", "kl-maillard")  # fmt: skip
 # These are for normal rewards: an arm without a click so far would seem to have no variance.
-_NORMAL_ONLY = ("ocucb-normal", "normal-thompson")
+_NOT_CLICKS = ("ocucb-normal", "normal-thompson")
 
 # Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
 # best), or the experiments or advice of a paper ("paper"). All others are our choice ("ours").
@@ -100,6 +100,6 @@ def suits(policy: Policy, contest: Contest) -> bool:
     """Tell whether a policy is for the rewards of a contest."""
     name = policy.family.name
     if contest.kind == "clicks":
-        return name not in _NORMAL_ONLY
+        return name not in _NOT_CLICKS
     bounded = contest.kind == "ratings"
     return not policy.family.binary and (bounded or name not in _BOUNDED_ONLY)

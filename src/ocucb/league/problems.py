@@ -57,7 +57,7 @@ class Contest:
         problem = self.instances[0][0].typical
         if problem.rewards.binary:
             return "clicks"
-        if not problem.rewards.brownian:
+        if problem.rewards.unit:
             return "ratings"
         return "gaussian" if np.ptp(problem.scales) == 0.0 else "unequal"
 
@@ -140,9 +140,9 @@ _UNEQUAL, _RATINGS = "unequal variances", "ratings"
 HEADLINES = "headlines"
 
 
-def _tests(name: str, K: int, per_arm: str, n: int) -> Contest:
+def _tests(name: str, K: int, readers: str, n: int) -> Contest:
     """Tests of headlines as a newsroom ran them: their rates are drawn for each run."""
-    title = f"{K} headlines, {per_arm} readers, n = {n:,}"
+    title = f"{K} headlines, {readers}, n = {n:,}"
     return Contest(name, HEADLINES, title, ((replace(prior("headlines", K=K), name=name), n),))
 
 
@@ -197,11 +197,11 @@ CONTESTS: dict[str, Contest] = {
         _one("ladder-short", _SHORT, f"{_LADDER_TITLE}, n = 2,000", bernoulli(_LADDER), 2_000),
         # The median test had 4 headlines and 14,466 readers; 5, 50 and 95% of the headlines had at
         # most 2,028, 3,088 and 6,379.
-        _tests("headlines", 4, "as many as the median test has", 14_466),
-        _tests("headlines-2", 2, "3,088 a headline", 6_176),
-        _tests("headlines-6", 6, "3,088 a headline", 18_528),
-        _tests("headlines-short", 4, "2,028 a headline", 8_112),
-        _tests("headlines-long", 4, "6,379 a headline", 25_516),
+        _tests("headlines", 4, "the median test", 14_466),
+        _tests("headlines-2", 2, "3,088 readers each", 6_176),
+        _tests("headlines-6", 6, "3,088 readers each", 18_528),
+        _tests("headlines-short", 4, "2,028 readers each", 8_112),
+        _tests("headlines-long", 4, "6,379 readers each", 25_516),
         _one("noisy-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 2 (best) and 0.3, n = 10⁴",
              gap(10, 0.3, [2.0] + [0.3] * 9), 10_000),
         _one("quiet-best", _UNEQUAL, "10 arms, Δ = 0.3, σ = 0.2 (best) and 1, n = 10⁴",

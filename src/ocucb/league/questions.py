@@ -371,7 +371,7 @@ QUESTIONS = {
                     BAYESIAN_COMPARISON),
         _comparison("variance", "What is there to gain where the variance is low?",
                     VARIANCE_COMPARISON),
-        _comparison("unknown", "What does a policy gain that finds out variances by itself?",
+        _comparison("unknown", "What is gained by estimating unknown variances?",
                     UNKNOWN_COMPARISON),
     )
 }  # fmt: skip

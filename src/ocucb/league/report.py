@@ -214,8 +214,8 @@ def _examined(
         suited = [contest for contest in contests if suits(policy, contest)]
         if suited:
             display.say(f"trying {policy.label}")
-            clicks = all(contest.kind in ("clicks", "ratings") for contest in suited)
-            players.append(interruptible(partial(examine, policy, clicks=clicks)))
+            bounded = all(contest.kind in ("clicks", "ratings") for contest in suited)
+            players.append(interruptible(partial(examine, policy, bounded=bounded)))
     return players
 
 

@@ -17,8 +17,8 @@ _ROUNDS = 2000
 _ENOUGH = 0.03  # seconds of play that are timed
 
 
-def examine(policy: Policy, clicks: bool) -> Player:
-    """Return a policy as a player, after a trial with ten arms; `clicks` if it plays nothing else.
+def examine(policy: Policy, bounded: bool) -> Player:
+    """Return a policy as a player, after a trial with ten arms; `bounded` if it plays [0, 1] only.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def examine(policy: Policy, clicks: bool) -> Player:
     >>> [examine(family(), False).needs_horizon for family in (ocucb.OCUCB, ocucb.UCB)]
     [True, False]
     """
-    problem = bernoulli([0.5] + [0.4] * 9) if clicks else gap(10, 0.3)
+    problem = bernoulli([0.5] + [0.4] * 9) if bounded else gap(10, 0.3)
     horizon, seconds = needs_horizon(policy, problem), decision_time(policy, problem)
     return Player(policy.name, policy.label, horizon, seconds, origin(policy))
 
