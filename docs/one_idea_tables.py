@@ -1,6 +1,6 @@
 """Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [clicks] [alpha] [headlines] [variance] [price] [thompson] [long]
+python docs/one_idea_tables.py [clicks] [alpha] [headlines] [price] [long]
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import ocucb
 from ocucb.engine import choose_engine
 from ocucb.league.problems import CONTESTS, disaster_level
 from ocucb.policies._rules import ChoiceRule
-from ocucb.random import normal, uniform
 
 RUNS = 1000  # of each policy on each problem; fewer where a run takes long
 HEADLINES = 40  # problems like tests of headlines
@@ -142,59 +141,6 @@ def clicks() -> None:
     compare(players, players, LEAGUE + HARD)
 
 
-@ocucb.index_policy(unplayed_index="nondecreasing", check=False)
-def CowanHondaKatehakis(
-    mean: float, variance: float, pulls: float, t: float, horizon: float, arms: float, sigma: float
-) -> float:
-    """The same index at the level of the round."""
-    if pulls < 3.0:
-        return 1e300 / pulls
-    spread = variance * pulls / (pulls - 1.0)
-    return mean + math.sqrt(spread * math.expm1(2.0 / (pulls - 2.0) * math.log(t)))
-
-
-def student(mean: float, scale: float, stream: Any) -> float:
-    """Three degrees of freedom: heavy tails."""
-    squares = normal(stream) ** 2 + normal(stream) ** 2 + normal(stream) ** 2
-    return mean + scale * normal(stream) / math.sqrt(squares)  # of variance scale²
-
-
-def revenue(mean: float, scale: float, stream: Any) -> float:
-    """Nothing, mostly; else an amount of about 1, of which a share `mean` of the visitors pay."""
-    if uniform(stream) >= mean:
-        return 0.0
-    return math.exp(0.5 * normal(stream) - 0.125)
-
-
-def variance() -> None:
-    """Unknown variances: who is told sigma, and who is not."""
-    n, wide, narrow = 10_000, [2.0] + [0.3] * 9, [0.2] + [1.0] * 9
-    ten = [0.3] + [0.0] * 9
-    problems: list[Instance] = [
-        ("10 arms, σ = 1", ocucb.gap(10, 0.3), n),
-        ("2 arms, σ = 1", ocucb.gap(2, 0.3), n),
-        ("10 arms, best σ = 2, others 0.3", ocucb.gaussian(ten, wide), n),
-        ("10 arms, best σ = 0.2, others 1", ocucb.gaussian(ten, narrow), n),
-        ("2 arms, σ = 0.1 and 1", ocucb.gaussian([0.3, 0.0], [0.1, 1.0]), n),
-        ("2 arms, σ = 1 and 0.1", ocucb.gaussian([0.3, 0.0], [1.0, 0.1]), n),
-        ("2 arms, Δ = 0.05, σ = 1", ocucb.gap(2, 0.05), n),
-        ("50 arms, Δ = 0.5, σ = 1", ocucb.gap(50, 0.5), n),
-        ("5 arms, Δ = 1, σ = 1, n = 300", ocucb.gap(5, 1.0), 300),
-        ("2 arms, Δ = 0.3, σ = 1, n = 10⁶", ocucb.gap(2, 0.3), 1_000_000),
-        ("10 arms, uniform rewards", ocucb.uniform_rewards(ten, math.sqrt(3.0)), n),
-        ("10 arms, Student's t, 3 degrees", ocucb.custom_rewards(student, ten, 1.0), n),
-        ("clicks, 2% and 1%, bounds untold", ocucb.bernoulli([0.02, 0.01]), n),
-        ("clicks, 50% and 45%, bounds untold", ocucb.bernoulli([0.5, 0.45]), n),
-        ("4 arms, revenue from 3% and 2%",
-         ocucb.custom_rewards(revenue, [0.03, 0.02, 0.02, 0.02], 0.2), n),
-    ]  # fmt: skip
-    players = ("ocucb-normal", "normal-thompson", CowanHondaKatehakis(), "ocucb", "thompson")
-    labels = (
-        "OCUCB-normal", "Thompson (normal)", "level t (CHK)", "OCUCB, told σ", "Thompson, told σ",
-    )  # fmt: skip
-    compare(players, labels, problems)
-
-
 def price() -> None:
     """What it costs not to know sigma, beside the ratio of the lower bounds for n → ∞."""
 
@@ -235,34 +181,11 @@ def long() -> None:
     print_table(["", "without the cap", "oc-thompson", "ocucb"], rows())
 
 
-def thompson() -> None:
-    """Thompson sampling with and without the horizon."""
-    n = 10_000
-    problems: list[Instance] = [
-        ("2 arms, Δ = 0.3, n = 10⁴", ocucb.gap(2, 0.3), n),
-        ("10 arms, Δ = 0.3, n = 10⁴", ocucb.gap(10, 0.3), n),
-        ("2 arms, Δ = 1, n = 10⁴", ocucb.gap(2, 1.0), n),
-        ("10 uniform arms, n = 10⁴", ocucb.uniform_arms(10), n),
-        ("2 arms, Δ = 0.05, n = 10⁴", ocucb.gap(2, 0.05), n),
-        ("10 arms, Δ = 1, n = 200", ocucb.gap(10, 1.0), 200),
-        ("2 arms, Δ = 0.3, n = 10⁶", ocucb.gap(2, 0.3), 1_000_000),
-        ("2 arms, Δ = 0.01, n = 10⁶", ocucb.gap(2, 0.01), 1_000_000),
-        ("100 arms, Δ = 0.5, n = 5·10⁴", ocucb.gap(100, 0.5), 50_000),
-        ("MOSS's trap, K = 20, n = 8,000", ocucb.moss_failure(20), 8000),
-    ]
-    players = ["thompson", "mots", "irs-fh", "ocucb"]
-    players += [f"oc-thompson:c={c:g}" for c in (0.1, 0.2, 0.3, 0.5)]
-    labels = [player.removeprefix("oc-thompson:").replace("=", " = ") for player in players]
-    compare(players, labels, problems)
-
-
 TABLES: dict[str, Callable[[], None]] = {
     "clicks": clicks,
     "alpha": alpha,
     "headlines": news,
-    "variance": variance,
     "price": price,
-    "thompson": thompson,
     "long": long,
 }
 
