@@ -265,14 +265,13 @@ import sys, threading, time
 import ocucb
 from ocucb.specification import Specification
 
-play = Specification.outcome
+play = Specification.play
 
 def announced(self, first, runs, stop=None):
-    if runs:
-        print("playing", flush=True)
+    print("playing", flush=True)
     return play(self, first, runs, stop)
 
-Specification.outcome = announced
+Specification.play = announced
 try:
     ocucb.simulate({policy!r}, {problem}, 10**12, 1, engine={engine!r}, rng=1)
 except KeyboardInterrupt:
