@@ -98,7 +98,8 @@ def play() -> None:
     key, stop = np.array([3, 2015], dtype=np.uint64), np.zeros(1, dtype=np.bool_)
     run = kernel_of(policy.family, problem.rewards, skip.ENGINE).start(game, key, 0)
     outcome = new_outcome(1, game)
-    pull = plain(engine_run.pull, draw=problem.rewards.draw, takes_variance=False)
+    draw_reward = plain(engine_run.draw_by_mean, draw=problem.rewards.draw)
+    pull = plain(engine_run.pull, draw_reward=draw_reward, takes_variance=False)
     done = plain(engine_run.play_each_once, pull=pull)(game, run, outcome, 0)
     run.rounds[0] = problem.arms
     play_run = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)

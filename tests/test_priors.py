@@ -545,7 +545,8 @@ MISTAKES = [
     (problem_of(unfinished, K=2), ValueError, "drew nan as the mean of arm 2 in run 0"),
     (problem_of(too_long, K=2), ValueError, "beyond the end of an array; means has 2 numbers"),
     (problem_of(too_large, K=2, rewards="bernoulli"), ValueError, "must lie between 0 and 1"),
-    (problem_of(too_large, K=2, rewards="beta"), ValueError, "must lie between 0 and 1"),
+    (problem_of(too_large, K=2, rewards="beta"), ValueError, "must lie strictly between 0 and 1"),
+    (problem_of(GAP), TypeError, "a prior needs a list of problems, even of one"),
     (
         problem_of([ocucb.empirical([[0, 0.5], [1, 0.2]])]),
         ValueError,
@@ -576,7 +577,7 @@ def test_mistakes_are_one_sentence(call, error, text):
 
 
 def test_rewards_of_0_and_1_are_needed_where_they_are_for_a_problem():
-    with pytest.raises(ValueError, match="is for rewards of 0 and 1"):
+    with pytest.raises(ValueError, match="plays Bernoulli rewards only"):
         ocucb.simulate("beta-thompson", PRIORS["normal"], 10, 2)
 
 
@@ -625,3 +626,14 @@ def test_a_function_that_cannot_be_described_is_taken_anew_each_time(tmp_path):
         pytest.raises(ValueError, match="a store cannot tell"),
     ):
         ocucb.simulate("ucb", prior, 2, 20, rng=1, store=tmp_path / "a.db")
+
+
+def test_bounds_that_a_policy_may_know_are_part_of_a_prior():
+    def coin(mean, scale, stream):
+        return 1.0 if uniform(stream) < mean else 0.0
+
+    known = ocucb.custom_rewards(coin, [0.3, 0.2], bounds=(0, 1))
+    unknown = ocucb.custom_rewards(coin, [0.3, 0.2], sigma=0.5)
+    assert ocucb.prior([known]).identity != ocucb.prior([unknown]).identity
+    with pytest.raises(ValueError, match="rewards with the same bounds"):
+        ocucb.prior([known, unknown])

@@ -8,6 +8,7 @@ alarm once in 150 times. The seeds are fixed.
 from __future__ import annotations
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -24,6 +25,7 @@ from ocucb.results import Estimate
 from ocucb.sweeps import cloud as clouds
 from ocucb.sweeps import measure
 from ocucb.sweeps.estimates import BATCHES, jackknife
+from ocucb.sweeps.horizons import may_use_horizon
 from ocucb.sweeps.result import SweepCurve, _sign_change, _top
 
 GAPS = [0.2, 0.35, 0.5, 0.65, 0.8]
@@ -592,3 +594,17 @@ def test_command_line_mistakes(words, sentence):
     done = invoke("sweep", "-p", "ucb", "--problem", "gap:K=2", *words.split())
     assert done.exit_code == 2
     assert sentence in done.stderr
+
+
+def test_runs_are_shared_among_horizons_only_if_formulas_do_not_mention_them():
+    """A trial of some rounds would take OCUCB with many arms for a policy without a horizon."""
+    names = [
+        name for name in ocucb.policies.FAMILIES if not may_use_horizon(ocucb.parse_policy(name))
+    ]
+    assert {"ucb", "thompson", "kl-ucb-plus", "greedy"} <= {*names}
+    assert not {"ocucb", "moss", "gittins", "kl-ocucb", "irs-fh", "oc-thompson"} & {*names}
+
+
+def test_the_axis_is_finite():
+    with pytest.raises(ValueError, match="must be finite, got inf"):
+        ocucb.sweep("ucb", {math.inf: ocucb.gap(), 2: ocucb.gap()}, 100, runs=256, rng=1)

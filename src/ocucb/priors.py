@@ -297,7 +297,9 @@ class Prior:
     @cached_property
     def identity(self) -> str:
         """A hash of everything that problems and rewards depend on."""
-        parts = ("prior", self.rewards.name, self.rewards.code.identity, self.source.identity)
+        parts = ["prior", self.rewards.name, self.rewards.code.identity, self.source.identity]
+        if self.rewards.unit and not self.rewards.binary:  # which a policy may know
+            parts.append("unit")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
@@ -371,8 +373,10 @@ class Prior:
         place = f"between {-_LARGEST:g} and {_LARGEST:g}"
         refuse(~(np.abs(means) <= _LARGEST), means, "mean")
         if self.rewards.unit:
-            place = "between 0 and 1, as the rewards do"
-            refuse((means < 0.0) | (means > 1.0), means, "mean")
+            inside = isinstance(self.source, Formula) and not self.rewards.binary  # Beta
+            place = "strictly between 0 and 1" if inside else "between 0 and 1"
+            outer = (means <= 0.0) | (means >= 1.0) if inside else (means < 0.0) | (means > 1.0)
+            refuse(outer, means, "mean")
         place = f"between {1 / _LARGEST:g} and {_LARGEST:g}"
         refuse(~((scales >= 1 / _LARGEST) & (scales <= _LARGEST)), scales, "scale")
 
@@ -515,10 +519,9 @@ def prior(
 
 
 def _of_list(given: Any) -> Prior:
-    try:
-        problems = list(given)
-    except TypeError:
-        problems = []
+    if isinstance(given, Problem):
+        raise TypeError(f"a prior needs a list of problems, even of one: [{given.name}].")
+    problems = list(given) if isinstance(given, Iterable) else []
     for one in problems or [given]:
         if not isinstance(one, Problem):
             raise TypeError(
@@ -527,6 +530,8 @@ def _of_list(given: Any) -> Prior:
             )
     first = problems[0].rewards
     kinds = {(one.rewards.name, one.rewards.code.identity) for one in problems}
+    if len({(one.rewards.unit, one.rewards.bounds) for one in problems}) > len(kinds):
+        raise ValueError("the problems of a prior must have rewards with the same bounds.")
     if len(kinds) > 1:
         names = listed(sorted({name for name, _ in kinds}))
         raise ValueError(f"the problems of a prior must have one kind of reward, got {names}.")

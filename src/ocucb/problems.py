@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -290,8 +290,12 @@ def empirical(arrays: Sequence[Numbers]) -> Problem:
         raise TypeError(f"arrays must be a list of lists of rewards, got {got}.") from None
     if not parts:
         raise ValueError("arrays must name at least one arm, got none.")
+    if isinstance(arrays, Mapping):
+        raise TypeError("arrays must be a list of lists of rewards: pass list(arrays.values()).")
     rewards = []
     for i, part in enumerate(parts):
+        if np.ndim(part) == 0:
+            raise TypeError(f"each arm needs a list of rewards, got {shown(part)} for arm {i + 1}.")
         if np.size(part) == 0:
             raise ValueError(f"each arm needs at least one reward, got none for arm {i + 1}.")
         rewards.append(to_vector(part, f"rewards of arm {i + 1}"))

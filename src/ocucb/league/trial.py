@@ -9,8 +9,8 @@ import numpy as np
 from ..policies import Policy
 from ..problems import Problem, bernoulli, gap
 from ..specification import Specification
-from ..sweeps.horizons import needs_horizon
 from .entrants import origin
+from .horizons import needs_horizon
 from .standings import Player
 
 _ROUNDS = 2000

@@ -83,6 +83,8 @@ def _named(given: Any) -> tuple[str, Floats, list[AnyProblem]]:
     if isinstance(given, Mapping):
         keys, problems = list(given), list(given.values())
         name, values = "x", np.array([to_float(key, "a value of the axis") for key in keys])
+        for value in values[~np.isfinite(values)]:
+            raise ValueError(f"the values of the axis must be finite, got {value}.")
     else:
         try:
             problems = list(given)

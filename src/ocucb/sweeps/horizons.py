@@ -1,35 +1,27 @@
-"""Does a policy use the horizon? Found out by trial, on the step engine."""
+"""May a policy use the horizon? Read off its formulas: where they do not mention it, it cannot."""
 
 from __future__ import annotations
 
-import numpy as np
+from dis import get_instructions
 
-from ..engine import engine_named, kernel_of, new_game, new_outcome
 from ..policies import Policy
-from ..problems import Problem
-from ..random import stream_key
-
-_SAME = 2000  # rounds in which a policy is watched that is told one horizon or the other
-_HORIZONS = (_SAME, 4000)
 
 
-def needs_horizon(policy: Policy, problem: Problem) -> bool:
-    """Tell whether a policy plays differently, on the same random numbers, with another horizon.
+def may_use_horizon(policy: Policy) -> bool:
+    """Tell whether a formula of a policy mentions the horizon, or whether it has a table for it.
+
+    A trial would miss policies that use it late, or after many first pulls.
 
     Examples
     --------
     >>> import ocucb
-    >>> [needs_horizon(family(), ocucb.gap(10, 0.3)) for family in (ocucb.OCUCB, ocucb.UCB)]
-    [True, False]
+    >>> [may_use_horizon(family()) for family in (ocucb.OCUCB, ocucb.Gittins, ocucb.UCB)]
+    [True, True, False]
     """
-    engine = engine_named("step", policy, problem, _SAME)
-    kernel = kernel_of(policy.family, problem.rewards, engine)
-    found = []
-    for horizon in _HORIZONS:
-        rounds = np.unique(np.append(np.arange(1, _SAME + 1), horizon))
-        game = new_game(engine, problem, horizon, rounds)
-        outcome = new_outcome(16, game)
-        stop = np.zeros(1, dtype=np.bool_)
-        kernel(policy.arguments(horizon), game, stream_key(1), 0, outcome, stop)
-        found.append(outcome.regret[:, :_SAME])
-    return bool((found[0] != found[1]).any())
+    family = policy.family
+    forms = [family.form(bounded, binary) for bounded in (False, True) for binary in (False, True)]
+    return any(
+        form.table is not None
+        or any(step.argval == "horizon" for step in get_instructions(form.source))
+        for form in forms
+    )

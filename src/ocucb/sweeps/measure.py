@@ -37,7 +37,7 @@ from ..store import Store
 from .axes import Axis, Line, axis_of
 from .cloud import Cloud
 from .estimates import BATCHES, curve_of, left_out
-from .horizons import needs_horizon
+from .horizons import may_use_horizon
 from .meter import SweepMeter
 from .result import SweepCurve, SweepResult
 
@@ -177,7 +177,7 @@ def _sources(axis: Axis, line: Line, seed: int) -> list[Specification]:
             )
     if axis.kind == "horizon":
         policy, problem = line.players[0], axis.problems[0]
-        if not needs_horizon(policy, problem.typical):
+        if not may_use_horizon(policy):
             rounds = np.array(axis.horizons)
             return [specify(policy, problem, axis.horizons[-1], rounds, seed, "auto")]
     return [

@@ -95,6 +95,8 @@ class SweepCurve:
     >>> curve = ocucb.sweep("ucb", problems, 1000, runs=256, rng=1)["ucb"]
     >>> curve.values.tolist(), curve.runs, curve.pooled
     ([0.2, 0.4, 0.6], 256, True)
+    >>> curve.maximum().where.value < 0.3
+    True
     """
 
     policy: str

@@ -136,9 +136,11 @@ class Laboratory:
             if result.sampling == "plain":
                 unseen = UNSEEN * failure_cost(problem, self.horizon) / result.runs
             found = Estimate(result.mean_regret, math.hypot(float(result.stderr[-1]), unseen))
-        if not found.value > 0.0:
+        if found.value > 0.0:
+            return found
+        if not found.stderr > 0.0:
             raise ValueError(f"{result.label} has no regret on {problem.name}: nothing to tune.")
-        return found
+        return Estimate(found.stderr, found.stderr)  # too few runs to see any
 
 
 class Bar:
