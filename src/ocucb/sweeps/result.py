@@ -179,8 +179,10 @@ class SweepResult:
     >>> ratio, stderr = result.ratio("ocucb", "ucb")
     >>> bool((ratio < 1).all()), result.crossings("ocucb", "ucb")
     (True, [])
-    >>> int(result.to_dataframe()["runs"].max())
-    1024
+    >>> int(result.to_dataframe()["runs"].max()), len(result.rows()), result.to_dict()["axis"]
+    (1024, 8, 'gap')
+    >>> print(result.table().splitlines()[0])
+    gap  OCUCB  ± 2 s.e.     UCB  ± 2 s.e.
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/curves.csv")
     >>> axes = result.plot(folder.name + "/curves.png")
