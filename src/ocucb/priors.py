@@ -414,7 +414,8 @@ class Prior:
     def means(self) -> Floats:
         """The average mean of the best arm, the second best and so on, where there are so many."""
         order, _ = self.examples.ranked()
-        return _rounded(np.nanmean(np.take_along_axis(self.examples.means, order, axis=1), axis=0))
+        ranked: Any = np.take_along_axis(self.examples.means, order, axis=1)
+        return _rounded(np.nanmean(ranked, axis=0))
 
     @cached_property
     def largest_gap(self) -> float:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ._memo import cached_while_alive
+from ._types import Counts
 from .problems import Problem
 from .random import REWARDS, start_stream, stream_key
 
@@ -67,7 +68,7 @@ def _try(problem: Problem) -> None:
 
 def _distinct(problem: Problem) -> list[int]:
     """Return arms that differ for the sampler; of many, as many as can be checked, evenly."""
-    arms = np.arange(problem.arms)
+    arms: Counts = np.arange(problem.arms)
     if "arm" not in problem.rewards.inputs:
         pairs = np.stack([problem.means, problem.scales])
         arms = np.sort(np.unique(pairs, axis=1, return_index=True)[1])

@@ -146,7 +146,8 @@ def _with_squares(document: dict[str, Any]) -> dict[str, Any]:
 def squares_of_clicks(pulls: Floats, sums: Floats) -> Floats:
     """Return the squared deviations, from their mean, of rewards that are 0 and 1."""
     means = sums / np.maximum(pulls, 1.0)
-    return np.maximum(0.0, sums * (1.0 - means))
+    squares: Floats = np.maximum(0.0, sums * (1.0 - means))
+    return squares
 
 
 STEPS = (_text_seed, _with_squares)

@@ -122,7 +122,7 @@ def _what_varies(problems: Sequence[AnyProblem]) -> tuple[str, Floats]:
         varying = np.flatnonzero((means != means[0]).any(axis=0))
         if varying.size == 1:
             return f"mean of arm {varying[0] + 1}", means[:, varying[0]]
-    return "problem", np.arange(1.0, len(problems) + 1.0)
+    return "problem", np.arange(1, len(problems) + 1).astype(np.float64)
 
 
 def _over_parameter(players: list[Policy], problem: AnyProblem, horizon: int, over: str) -> Axis:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._memo import cached_property
-from .._types import Flags, Floats
+from .._types import Counts, Flags, Floats
 from ..engine import Outcome
 from ..importance import run_weights
 from ..pooling import COLUMNS, TERMS, Chart, Pool, Sums, heard
@@ -95,7 +95,7 @@ class Cloud:
         point = 0
         for number, source in enumerate(self.sources):
             checkpoints = source.checkpoints.size
-            places = np.arange(point, point + checkpoints)
+            places: Counts = np.arange(point, point + checkpoints)
             if self.pool is not None:
                 places = self.pool.targets(number)
             part = Sums(places.size)

@@ -86,7 +86,7 @@ def jackknife(statistic: Callable[..., float], *curves: tuple[Floats, Floats]) -
 
 def _balanced() -> Floats:
     """Return signs of batches, a row per half-sample: Sylvester's Hadamard matrix."""
-    signs = np.ones((1, 1))
+    signs: Floats = np.ones((1, 1))
     while len(signs) < BATCHES:
         signs = np.block([[signs, signs], [signs, -signs]])
     return signs[1:]  # the first counts everything

@@ -71,7 +71,7 @@ def picture(result: Tuned, axes: Axes | None = None) -> Figure:
 
 def _curve(panel: Axes, result: Tuned, one: Contender) -> None:
     (axis,) = one.space.axes
-    grid = np.linspace(0.0, 1.0, _CURVE)[:, None]
+    grid = np.linspace(0.0, 1.0, _CURVE).astype(np.float64)[:, None]
     logs, errors = _smoothed(result, one, grid)
     x = _values(axis, grid[:, 0])
     color, _ = RED
@@ -106,7 +106,7 @@ def _curve(panel: Axes, result: Tuned, one: Contender) -> None:
 
 
 def _map(panel: Axes, result: Tuned, one: Contender) -> None:
-    side = np.linspace(0.0, 1.0, _MAP)
+    side = np.linspace(0.0, 1.0, _MAP).astype(np.float64)
     grid = np.stack([part.ravel() for part in np.meshgrid(side, side)], axis=1)
     logs, _ = _smoothed(result, one, grid)
     above = 100.0 * np.expm1(logs - logs.min()).reshape(_MAP, _MAP)

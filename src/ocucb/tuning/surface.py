@@ -64,7 +64,7 @@ def fitted(places: Floats, values: Floats, runs: Floats, centre: Floats, width: 
     weights = runs * kernel
     square = _products(rows, weights)
     square += _RIDGE * weights.sum() * np.eye(rows.shape[1])
-    coefficients = np.zeros(rows.shape[1])
+    coefficients: Floats = np.zeros(rows.shape[1])
     coefficients[0] = np.log((weights * values).sum() / weights.sum())
     for _ in range(_STEPS):
         left = values * np.exp(-(rows * coefficients).sum(axis=1)) - 1.0
