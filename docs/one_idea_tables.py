@@ -1,6 +1,7 @@
 """Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [clicks] [alpha] [headlines] [price] [long]
+python docs/one_idea_tables.py [clicks] [alpha] [headlines] [fresh] [variance] [price]
+    [long]
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ocucb
 from ocucb.engine import choose_engine
 from ocucb.league.problems import CONTESTS, disaster_level
 from ocucb.policies._rules import ChoiceRule
+from ocucb.random import normal, uniform
 
 RUNS = 1000  # of each policy on each problem; fewer where a run takes long
 HEADLINES = 40  # problems like tests of headlines
@@ -55,7 +57,8 @@ def played(policy: Any, problem: ocucb.Problem, n: int, runs: int) -> ocucb.Poli
     """Return what a policy does; in fewer runs where each pull takes time."""
     (player,) = ocucb.policies.to_policies(policy)
     if choose_engine(player, problem, n, "auto").name == "step":
-        draws = isinstance(player.on(problem.rewards.binary).family.rule, ChoiceRule)
+        binary = problem.rewards.binary
+        draws = binary and isinstance(player.on(binary).family.rule, ChoiceRule)
         runs = min(runs, max(50, int(STEPS / 10 / (n * problem.arms if draws else n))))
     return ocucb.simulate(policy, problem, n, runs, rng=1, progress=False)[0]
 
@@ -73,13 +76,15 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print(flush=True)
 
 
-def compare(players: Sequence[Any], labels: Sequence[str], problems: list[Instance]) -> None:
+def compare(
+    players: Sequence[Any], labels: Sequence[str], problems: list[Instance], runs: int | None = None
+) -> None:
     """Print mean regrets with standard errors, then ratios to the best of the players."""
     regrets: list[list[float]] = []
 
     def rows() -> Iterable[list[str]]:
         for title, problem, n in problems:
-            results = [played(one, problem, n, RUNS) for one in players]
+            results = [played(one, problem, n, runs or RUNS) for one in players]
             regrets.append([one.mean_regret for one in results])
             yield [title] + [f"{one.mean_regret:.3g} ± {one.stderr[-1]:.1g}" for one in results]
         ratios = np.array(regrets) / np.min(regrets, axis=1, keepdims=True)
@@ -137,8 +142,78 @@ def news() -> None:
 
 def clicks() -> None:
     """Every ruler on clicks, the league's and harder ones."""
-    players = ("kl-ocucb", "kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb", "beta-thompson")
+    players = ("kl-ocucb", "kl-ucb-plus", "kl-moss", "kl-adaucb", "ocucb", "beta-thompson",
+               "oc-thompson")  # fmt: skip
     compare(players, players, LEAGUE + HARD)
+
+
+def fresh() -> None:
+    """Problems drawn at random, on which nothing was chosen; OCUCB-normal is told no bounds."""
+    rng, problems = np.random.default_rng(20261118), []
+    for _ in range(16):
+        K, n = int(rng.choice([2, 3, 5, 10, 30])), round(10 ** rng.uniform(2.7, 4.6))
+        best = math.exp(rng.uniform(math.log(0.003), math.log(0.6)))
+        share = math.exp(rng.uniform(math.log(0.1), math.log(0.8)))
+        rates = np.clip(best * (1 - share * rng.random(K)), 1e-4, 0.999)
+        rates[0] = best
+        title = f"{K} arms, {best:.2%} to {rates.min():.2%}, n = {n:,}"
+        problems.append((title, ocucb.bernoulli(rates.tolist()), n))
+    players = ("kl-ocucb", "kl-ocucb:alpha=2.5", "kl-ocucb:alpha=4", "kl-ucb-plus", "kl-moss",
+               "kl-adaucb", "ocucb", "ocucb-normal")  # fmt: skip
+    compare(players, players, problems, RUNS // 2)
+
+
+@ocucb.index_policy(unplayed_index="nondecreasing", check=False)
+def CowanHondaKatehakis(
+    mean: float, variance: float, pulls: float, t: float, horizon: float, arms: float, sigma: float
+) -> float:
+    """The same index at the level of the round."""
+    if pulls < 3.0:
+        return 1e300 / pulls
+    spread = variance * pulls / (pulls - 1.0)
+    return mean + math.sqrt(spread * math.expm1(2.0 / (pulls - 2.0) * math.log(t)))
+
+
+def student(mean: float, scale: float, stream: Any) -> float:
+    """Three degrees of freedom: heavy tails."""
+    squares = normal(stream) ** 2 + normal(stream) ** 2 + normal(stream) ** 2
+    return mean + scale * normal(stream) / math.sqrt(squares)  # of variance scale²
+
+
+def revenue(mean: float, scale: float, stream: Any) -> float:
+    """Nothing, mostly; else an amount of about 1, of which a share `mean` of the visitors pay."""
+    if uniform(stream) >= mean:
+        return 0.0
+    return math.exp(0.5 * normal(stream) - 0.125)
+
+
+def variance() -> None:
+    """Unknown variances: who is told sigma, and who is not."""
+    n, wide, narrow = 10_000, [2.0] + [0.3] * 9, [0.2] + [1.0] * 9
+    ten = [0.3] + [0.0] * 9
+    problems: list[Instance] = [
+        ("10 arms, σ = 1", ocucb.gap(10, 0.3), n),
+        ("2 arms, σ = 1", ocucb.gap(2, 0.3), n),
+        ("10 arms, best σ = 2, others 0.3", ocucb.gaussian(ten, wide), n),
+        ("10 arms, best σ = 0.2, others 1", ocucb.gaussian(ten, narrow), n),
+        ("2 arms, σ = 0.1 and 1", ocucb.gaussian([0.3, 0.0], [0.1, 1.0]), n),
+        ("2 arms, σ = 1 and 0.1", ocucb.gaussian([0.3, 0.0], [1.0, 0.1]), n),
+        ("2 arms, Δ = 0.05, σ = 1", ocucb.gap(2, 0.05), n),
+        ("50 arms, Δ = 0.5, σ = 1", ocucb.gap(50, 0.5), n),
+        ("5 arms, Δ = 1, σ = 1, n = 300", ocucb.gap(5, 1.0), 300),
+        ("2 arms, Δ = 0.3, σ = 1, n = 10⁶", ocucb.gap(2, 0.3), 1_000_000),
+        ("10 arms, uniform rewards", ocucb.uniform_rewards(ten, math.sqrt(3.0)), n),
+        ("10 arms, Student's t, 3 degrees", ocucb.custom_rewards(student, ten, 1.0), n),
+        ("clicks, 2% and 1%, bounds untold", ocucb.bernoulli([0.02, 0.01]), n),
+        ("clicks, 50% and 45%, bounds untold", ocucb.bernoulli([0.5, 0.45]), n),
+        ("4 arms, revenue from 3% and 2%",
+         ocucb.custom_rewards(revenue, [0.03, 0.02, 0.02, 0.02], 0.2), n),
+    ]  # fmt: skip
+    players = ("ocucb-normal", "normal-thompson", CowanHondaKatehakis(), "ocucb", "thompson")
+    labels = (
+        "OCUCB-normal", "Thompson (normal)", "level t (CHK)", "OCUCB, told σ", "Thompson, told σ",
+    )  # fmt: skip
+    compare(players, labels, problems)
 
 
 def price() -> None:
@@ -185,6 +260,8 @@ TABLES: dict[str, Callable[[], None]] = {
     "clicks": clicks,
     "alpha": alpha,
     "headlines": news,
+    "fresh": fresh,
+    "variance": variance,
     "price": price,
     "long": long,
 }
