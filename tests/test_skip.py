@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import cache
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 import pytest
@@ -89,13 +89,21 @@ def wide(pulls, t, horizon, arms):
 
 @ocucb.sampling_policy(unplayed_index="nonincreasing")
 def collapsing(pulls, t, horizon, arms):
-    """Its deviations fall at once, in the middle of a lead: what was true before is of no use."""
-    return (2.0 if t < 0.2 * horizon else 1.0 if t < 0.5 * horizon else 0.5) / sqrt(pulls)
+    """Deviations fall a hundredfold while an arm leads: what was true before is of no use."""
+    return 3.0 * exp(-5.0 * t / horizon) / sqrt(pulls)
 
 
-@pytest.mark.parametrize("name", ["K=10, gap 0.5", "K=10, uniform", "K=40, few rounds"])
+COLLAPSES = {
+    "K=10": Case(problems.gap(10, 0.5), 1000, 6000),
+    "K=20": Case(problems.gap(20, 0.5), 200, 10_000),
+    "K=40": Case(problems.gap(40, 1.0), 200, 10_000),
+    "K=40, close": Case(problems.uniform_arms(40, sigma=0.3), 300, 10_000),
+}
+
+
+@pytest.mark.parametrize("name", COLLAPSES)
 def test_deviations_that_collapse(name):
-    case = CASES[name]
+    case = COLLAPSES[name]
     engine = find_kernel("skip", collapsing(), case.problem, case.horizon)
     assert_same(engine, collapsing(), case)
 
