@@ -289,7 +289,7 @@ def test_pictures_of_rare_failures_can_be_drawn(name, tmp_path):
     pictures.PICTURES[name]().savefig(tmp_path / "picture.png")
 
 
-@pytest.mark.parametrize("name", ["clicks", "alpha", "headlines", "variance", "thompson"])
+@pytest.mark.parametrize("name", ["clicks", "alpha", "headlines", "variance", "price"])
 def test_the_tables_of_one_idea_can_be_made(name, monkeypatch, capsys):
     tables = script("one_idea_tables")
     short = [(title, problem, 120) for title, problem, _ in tables.LEAGUE[:1] + tables.HARD[:1]]
