@@ -37,7 +37,7 @@ PILOT_RUNS = 256
 FEWEST_TILTED = 200  # runs from which on weighted error bars cover
 MOST_WEIGHT = 1.0 / 0.3  # of a run
 MARKS = 3  # the row of `Mixture.table` that has the marks
-WORTHWHILE = 1.1  # gain from which runs are tilted
+HARMLESS = 0.8  # gain from which runs are tilted: tails and error bars gain anyway
 
 
 class Mixture(NamedTuple):
@@ -180,7 +180,7 @@ def _density(shares: Floats, ratios: Floats) -> Floats:
 
 
 def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture, float]:
-    """Return a better mixture, and how many plain runs one of its runs is worth.
+    """Return a better mixture, and how many plain runs, corrected for luck, its runs are worth.
 
     With weights w of the pilot's runs, the part r of their regrets that luck does not explain, and
     the shares s of a new mixture, what is minimised is the mean of w r^2 / sum_j s_j ratio_j, which
@@ -188,8 +188,7 @@ def improved(mixture: Mixture, problem: Problem, pilot: Pilot) -> tuple[Mixture,
     """
     ratios = _likelihood_ratios(mixture, problem, pilot.noise, pilot.pulls)
     weights = 1.0 / _density(mixture.shares, ratios)
-    mean = float((weights * pilot.regret).sum() / weights.sum())
-    variance = float((weights * (pilot.regret - mean) ** 2).sum())
+    variance = float((weights * _unexplained(pilot, weights) ** 2).sum())
     least = _RARE * float((weights * pilot.regret**2).sum())
     if not variance > least:
         return PLAIN, 1.0

@@ -82,7 +82,7 @@ def time_left(few: float, many: float, speed: float) -> str:
 def precision_note(job: Job) -> str:
     """Describe a job's current precision and the range of runs it still needs."""
     assert job.merged is not None
-    mean = float(job.merged.regret[-1])
+    mean = job.mean.value
     now = f"±{100 * job.half_width / mean:.2g}%" if mean > 0 else ""
     if job.finished:
         return now

@@ -20,9 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._waiting import NAP, Interrupts, outcome_of
-from .importance import PILOT_RUNS, WORTHWHILE, Pilot, first_mixture, improved, obstacle
+from .importance import HARMLESS, PILOT_RUNS, Pilot, first_mixture, improved, obstacle
 from .problems import Problem
-from .results import Moments, SimulationResult, result_of
+from .results import Estimate, Moments, SimulationResult, result_of
 from .specification import Block, Spans, Specification, Stopped, remotely, run_blocks, run_pilot
 from .store import Store
 
@@ -41,6 +41,17 @@ class Job:
     precision: float | None = None  # finish when two standard errors are this share of the mean
     merged: Moments | None = None  # the outcome so far
     seconds: float = 0.0  # total time of the blocks so far
+    control_variates: bool = True  # whether means are corrected for luck
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean regret at the horizon, its error allowing for failures that were not seen."""
+        assert self.merged is not None
+        unseen = self.specification.description.unseen(self.merged.runs)
+        curve = self.merged.curve(unseen, self.control_variates)
+        seen = curve.corrected or self.merged.runs < 2
+        error = float(curve.stderr[-1])
+        return Estimate(float(curve.regret[-1]), error if seen else math.hypot(error, unseen[-1]))
 
     @property
     def finished(self) -> bool:
@@ -51,15 +62,12 @@ class Job:
             return True
         if self.precision is None or self.merged.runs < FEWEST_RUNS:
             return False
-        return self.half_width <= self.precision * float(self.merged.regret[-1])
+        return self.half_width <= self.precision * self.mean.value
 
     @property
     def half_width(self) -> float:
         """Two standard errors of the mean regret at the horizon, unseen failures included."""
-        if self.merged is None or self.merged.runs < 2:
-            return math.inf
-        unseen = self.specification.unseen(self.merged.runs)
-        return 2.0 * math.hypot(float(self.merged.stderr[-1]), unseen)
+        return math.inf if self.merged is None or self.merged.runs < 2 else 2.0 * self.mean.stderr
 
     @property
     def seconds_per_run(self) -> float:
@@ -77,7 +85,8 @@ class Job:
         """The result so far, or None if no block is finished."""
         if self.merged is None:
             return None
-        return result_of(self.specification.description, self.merged, self.seconds)
+        played = self.specification.description
+        return result_of(played, self.merged, self.seconds, self.control_variates)
 
     def runs_needed(self) -> tuple[float, float]:
         """Return a range for the number of runs that the precision will take.
@@ -88,12 +97,12 @@ class Job:
         """
         assert self.merged is not None
         assert self.precision is not None
-        runs, mean = self.merged.runs, float(self.merged.regret[-1])
+        runs, (mean, error) = self.merged.runs, self.mean
         if runs < FEWEST_RUNS or not mean > 0.0:
             return float(min(FEWEST_RUNS, self.runs)), float(self.runs)
         goal = 0.5 * self.precision * mean
-        seen = (float(self.merged.stderr[-1]) / goal) ** 2
-        unseen = (self.specification.unseen(runs) / goal) ** 2
+        not_seen = self.specification.unseen(runs)
+        seen, unseen = (error**2 - not_seen**2) / goal**2, (not_seen / goal) ** 2
         guess = runs * 0.5 * (seen + math.sqrt(seen**2 + 4.0 * unseen))
         # relative errors of the variance (from the fourth moment) and of the squared mean
         doubt = math.sqrt((self.merged.kurtosis - 1.0) / runs + (self.half_width / mean) ** 2)
@@ -218,9 +227,9 @@ def tilt(
     stored: bool = False,
     interrupts: Interrupts | None = None,
 ) -> Specification:
-    """Return the specification with the mixture that a pilot finds, or as it is if none pays.
+    """Return the specification with the mixture that a pilot finds, or as it is if that does harm.
 
-    With `always`, a mixture is used even if it does not pay; if there is none, a warning says why.
+    With `always`, a mixture is used even if it does harm; if there is none, a warning says why.
     Errors point to a store if what is played is `stored`. For `interrupts` see `run_jobs`.
     """
     problem = specification.problem
@@ -241,9 +250,9 @@ def tilt(
                     task.cancel()
         pilot = Pilot(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         mixture, gain = improved(first, problem, pilot)
-        if mixture.arm >= 0 and (always or gain >= WORTHWHILE):
+        if mixture.arm >= 0 and (always or gain >= HARMLESS):
             return specification.drawn_from(mixture)
-        reason = "the pilot found nothing to gain"
+        reason = "the pilot found no variation, or that it would do harm"
     if always:
         warnings.warn(
             f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3

@@ -34,7 +34,7 @@ from .policies._families import formula_raised
 from .priors import AnyProblem, Drawn, Prior
 from .problems import Problem
 from .random import stream_key
-from .results import UNSEEN, Description, Moments
+from .results import Description, Moments
 
 _SMALLEST = 64  # runs in the first blocks
 _ROOM = 4  # times as much as pulls take, for the problems of runs
@@ -64,7 +64,7 @@ class Specification:
         vars(other).update(_arguments=self._arguments, _engine=self._engine)
         return other
 
-    @property
+    @cached_property
     def description(self) -> Description:
         """What is played, in plain values."""
         return Description(
@@ -82,6 +82,7 @@ class Specification:
             sampling=self.mixture.sampling,
             prior=isinstance(self.problem, Prior),
             largest_gap=self.problem.largest_gap,
+            failure_cost=failure_cost(self.problem, self.horizon),
         )
 
     @cached_property
@@ -191,7 +192,7 @@ class Specification:
             its_problem = prior.problem(drawn, places[0]) if runs else prior.typical
             rows = self._rows(drawn, arms, places, first)
             found = self._played(its_problem, first, places.size, stop, rows)
-            whole.regret[places] = found.regret
+            whole.regret[places], whole.luck[places] = found.regret, found.luck
             ranks = order[places, :arms]
             whole.pulls[places, :arms] = np.take_along_axis(found.pulls, ranks, axis=1)
         return whole, gaps
@@ -206,7 +207,13 @@ class Specification:
         return Rows(first + places, heard, scales, gaps, drawn.sigma[places])
 
     def _game(self, problem: Problem) -> engines.Game:
-        return engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
+        game = engines.new_game(
+            self._engine, problem, self.horizon, self.checkpoints, self.mixture
+        )
+        if isinstance(self.problem, Prior):  # whose problems differ, whatever this one is like
+            widths = engines.luck_widths(problem.arms, self.checkpoints)
+            game = game._replace(widths=widths)
+        return game
 
     def _played(
         self,
@@ -255,13 +262,7 @@ class Specification:
         Runs that stop by their own standard error would stop too soon where it is small because
         none of them failed. Mixtures see to it that some tilted ones do.
         """
-        if self.mixture.arm >= 0:
-            return 0.0
-        return UNSEEN * self._failure_cost / runs
-
-    @cached_property
-    def _failure_cost(self) -> float:
-        return failure_cost(self.problem, self.horizon)
+        return float(self.description.unseen(runs)[-1])
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
@@ -322,7 +323,7 @@ def run_pilot(
     """Play runs for the choice of a mixture."""
     outcome = specification.outcome(first, runs, stop)
     arm_pulls = outcome.pulls[:, specification.mixture.arm]
-    return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck)
+    return Pilot(outcome.regret[:, -1], outcome.noise, arm_pulls, outcome.luck[:, -1])
 
 
 class Packable(Protocol):

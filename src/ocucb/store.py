@@ -50,7 +50,8 @@ _TABLES = (
         version text not null,
         sampling text not null,
         prior integer not null,
-        largest_gap real not null
+        largest_gap real not null,
+        failure_cost real not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -83,7 +84,10 @@ _SOUND = {
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
         "sampling in ('plain', 'tilted') and typeof(prior) = 'integer' and prior in (0, 1)",
-        "typeof(largest_gap) = 'real' and largest_gap >= 0 and largest_gap < 9e999",
+        *(
+            f"typeof({name}) = 'real' and {name} >= 0 and {name} < 9e999"
+            for name in ("largest_gap", "failure_cost")
+        ),
         "typeof(means) = 'blob' and length(means) > 0 and length(means) % 8 = 0",
         "typeof(checkpoints) = 'blob' and length(checkpoints) > 0 and length(checkpoints) % 8 = 0",
         "typeof(sigma) = 'real' and sigma > 0 and sigma < 9e999",

@@ -66,10 +66,17 @@ def simulate(
             "NAME",
             "auto, plain or tilted. Tilted sampling makes bad first rewards of the best arm far "
             "more frequent and weights runs accordingly, so that rare failures, which dominate "
-            "mean and variance, take far fewer runs to measure; it also corrects means for the "
-            "arms' luck (control variates). auto tilts where that pays off, from 200 runs on.",
+            "mean and variance, take far fewer runs to measure. auto tilts unless that does harm, "
+            "from 200 runs on.",
         ),
     ] = "auto",
+    control_variates: Annotated[
+        bool,
+        typer.Option(
+            help="Correct mean regret for the arms' luck, which explains most of the variation "
+            "among runs that do not fail."
+        ),
+    ] = True,
     checkpoints: Annotated[
         Text, option("LIST", "Rounds at which to measure regret: 100,1000,10000")
     ] = None,
@@ -136,6 +143,7 @@ def simulate(
                 checkpoints=times,
                 engine=engine,
                 sampling=sampling,
+                control_variates=control_variates,
                 workers=count(workers, "--workers"),
                 executor=shared.cluster(dask),
                 store=store,

@@ -13,11 +13,12 @@ from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_binary, skip_leader, skip_thompson, step
-from .base import Engine, Game, Outcome, Rows, new_game, new_outcome
+from .base import LUCK, Engine, Game, Outcome, Rows, luck_widths, new_game, new_outcome
 from .run import Kernel
 
 __all__ = [
     "ENGINES",
+    "LUCK",
     "NUMERICS",
     "Engine",
     "Game",
@@ -28,6 +29,7 @@ __all__ = [
     "choose_engine",
     "engine_named",
     "kernel_of",
+    "luck_widths",
     "new_game",
     "new_outcome",
 ]

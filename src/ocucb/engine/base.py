@@ -99,7 +99,8 @@ class Game(NamedTuple):
 
     `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
     which some kinds of reward are drawn. `tilted` is the arm whose first
-    rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`.
+    rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`. `widths`
+    are those of `luck_widths`, none if all suboptimal arms have the same gap.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
     arrays. Functions inlined by `specialise` are no calls.
@@ -114,6 +115,13 @@ class Game(NamedTuple):
     tilted: int
     mixture: Floats
     table: Floats
+    widths: Floats
+
+
+def luck_widths(arms: int, checkpoints: Counts) -> Floats:
+    """Return the bonus of an arm at each checkpoint if all arms are played alike, over sigma."""
+    widths: Floats = np.sqrt(2.0 * arms * np.log(checkpoints) / checkpoints)
+    return widths
 
 
 def new_game(
@@ -127,6 +135,7 @@ def new_game(
     means = problem.means if engine.sums_rewards else np.zeros(problem.arms)
     means.flags.writeable = False
     scales, gaps = problem.scales, problem.gaps
+    differ = np.unique(gaps[gaps > 0.0]).size > 1
     return Game(
         means,
         scales,
@@ -137,6 +146,7 @@ def new_game(
         mixture.arm,
         mixture.table(),
         problem.table,
+        luck_widths(gaps.size, checkpoints) if differ else np.zeros(0),
     )
 
 
@@ -159,14 +169,18 @@ def same_rows(game: Game, first: int, runs: int) -> Rows:
     return Rows(numbers, game.means[None], game.scales[None], game.gaps[None], sigma)
 
 
+# How the noise of the arms is added up: see `run.add_luck`.
+LUCK = ("of others", "of best", "by gap", "by share of gap")
+
+
 class Outcome(NamedTuple):
     """What a kernel writes.
 
     ``regret[run, checkpoint]``; ``pulls[run, arm]``; ``noise[run, mark]``, the summed deviation
     from their mean of the first rewards of the tilted arm: as many as the mark says, or all if it
-    has fewer; and, if an arm is tilted, ``luck[run]``: the same for all rewards of the other arms,
-    and for all of its own, in units of sigma. Unless it is empty, ``arm_noise[run, arm]``: the same
-    for each arm.
+    has fewer. ``luck[run, checkpoint]``: the noise of the arms, added up in the ways of `LUCK`, the
+    last two of which are left out if gaps do not differ.
+    Unless it is empty, ``arm_noise[run, arm]``: the noise of each arm at the end.
     """
 
     regret: Floats
@@ -181,7 +195,8 @@ def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
     regret = np.empty((runs, game.checkpoints.size))
     pulls = np.empty((runs, game.means.size), dtype=np.int64)
     marks = np.isfinite(game.mixture[MARKS]).sum()
-    noise, luck = np.zeros((runs, int(marks))), np.zeros((runs, 2))
+    noise, ways = np.zeros((runs, int(marks))), len(LUCK) if game.widths.size else 2
+    luck = np.zeros((*regret.shape, ways))
     return Outcome(regret, pulls, noise, luck, np.zeros((runs, game.means.size if by_arm else 0)))
 
 

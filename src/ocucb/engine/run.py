@@ -142,14 +142,36 @@ def start_for_python(game: Game, run: Run, key: Words, number: int) -> None:
 
 
 @rare_part
+def add_luck(game: Game, run: Run, outcome: Outcome, row: int, done: int) -> None:
+    """Add up the noise of the arms, in units of sigma, in the ways of `base.LUCK`.
+
+    Noise has the mean 0 whenever a run may stop, which it may after a leap, if not at the
+    checkpoint itself. So has each sum, if its coefficients do not depend on the run. The first two
+    are those of the suboptimal and of the best arms. An arm whose rewards are too large by S in all
+    is played until its index is as low as the others': that raises the regret by some
+    S * gap / (gap + width), where the width is the bonus of the best arm, and takes pulls from the
+    others. Hence the other two sums.
+    """
+    for i in range(game.means.size):
+        # the noise of an arm that rounding drowns is no martingale
+        if game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i]):
+            noise = (run.sums[i] - run.pulls[i] * game.means[i]) / game.sigma
+            gap = game.gaps[i] / game.sigma
+            outcome.luck[row, done, np.int64(gap == 0.0)] += noise
+            if game.widths.size > 0 and gap > 0.0:
+                outcome.luck[row, done, 2] += gap * noise
+                outcome.luck[row, done, 3] += gap / (gap + game.widths[done]) * noise
+
+
+@rare_part
 def pass_marks(
     game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, row: int
 ) -> int:
     """Pass the mark and the checkpoints that an arm has reached in round t, playing alone.
 
     At a mark the noise of the tilted arm is recorded, and its mean is no longer lower once its time
-    is over. At a checkpoint the regret is: the arm's pulls there follow from the round. Returns the
-    number of checkpoints passed.
+    is over. At a checkpoint the regret is: the arm's pulls there follow from the round; and the
+    luck of the arms, as it stands now. Returns the number of checkpoints passed.
     """
     T = run.pulls[arm]
     if arm == game.tilted and run.mark[NEXT_MARK] <= T:
@@ -171,8 +193,9 @@ def pass_marks(
         for i in range(game.gaps.size):
             total += game.gaps[i] * run.pulls[i]
         outcome.regret[row, done] = total
+        run.pulls[arm] = T
+        add_luck(game, run, outcome, row, done)
         done += 1
-    run.pulls[arm] = T
     return done
 
 
@@ -240,7 +263,7 @@ def rounds_to_mark(tilted: bool, mark: float, pulls: float) -> float:
 
 @rare_part
 def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> None:
-    """Write the final pulls and the luck of a run, and the noise at marks that were not met.
+    """Write the final pulls and noise of a run, and the noise at marks that were not met.
 
     The regret becomes infinite where rewards were not finite, and nan where the policy was not able
     to choose an arm.
@@ -251,11 +274,6 @@ def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> 
         finite = finite and abs(run.sums[i]) < np.inf
         if outcome.arm_noise.shape[1] > 0:
             outcome.arm_noise[row, i] = run.sums[i] - run.pulls[i] * game.means[i]
-        # the noise of an arm that rounding drowns is no martingale
-        heard = game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i])
-        if game.tilted >= 0 and heard:
-            noise = run.sums[i] - run.pulls[i] * game.means[i]
-            outcome.luck[row, np.int64(i == game.tilted)] += noise / game.sigma
     if not (finite and able):
         for c in range(outcome.regret.shape[1]):
             outcome.regret[row, c] = np.nan if finite else np.inf
@@ -316,6 +334,7 @@ def play_runs(
             game.tilted,
             game.mixture,
             game.table,
+            game.widths,
         )
         start_run(its_game, run, key, rows.numbers[row])
         play_on(values, its_game, run, work, outcome, row, stop)

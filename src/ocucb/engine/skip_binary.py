@@ -209,17 +209,16 @@ def play_leader(
     return Lead(t, T, total, top)
 
 
-def play_rest(game: Game, run: Run, arm: int) -> float:
+def play_rest(game: Game, run: Run, arm: int, rounds: float) -> float:
     """Return the summed reward of an arm that plays all rounds that are left.
 
-    These change no choice, but a tilted run's weight and luck depend on all rewards, and so does a
-    branch of a run that stops early: then this must be the last round.
+    These change no choice, but luck and a tilted run's weight depend on all rewards, and so does a
+    branch of a run that stops early.
     """
     total: float = run.sums[arm]
-    early = game.checkpoints[game.checkpoints.size - 1] < game.horizon
-    if game.tilted >= 0 or early:
-        total += draw(run.drawn[arm], game.scales[arm], run.reward_rng)
-    return total
+    if rounds == 1.0:
+        return total + draw(run.drawn[arm], game.scales[arm], run.reward_rng)
+    return total + binomial(run.reward_rng, rounds, run.drawn[arm])
 
 
 def play_nonincreasing(
@@ -263,7 +262,7 @@ def play_nonincreasing(
             return False
         T, total = pulls[leader], sums[leader]
         if t + 1.0 == end or rival == -inf:  # nobody else will lead
-            total = play_rest(game, run, leader)
+            total = play_rest(game, run, leader, end - t)
             T += end - t
             t = end
         else:
@@ -413,7 +412,7 @@ def play_nondecreasing(
                 valid = t + 1.0 + span
             T, total = pulls[leader], sums[leader]
             if t + 1.0 == end or rival == -inf:  # nobody else will lead
-                total = play_rest(game, run, leader)
+                total = play_rest(game, run, leader, end - t)
                 T += end - t
                 t = end
             else:

@@ -198,7 +198,7 @@ def _points(task: Task, job: Job) -> list[Point]:
         mean_weight=result.weight.value,
         precision=task.precision,
         mean=result.mean_regret,
-        stderr=math.hypot(result.stderr[-1], job.specification.unseen(result.runs)),
+        stderr=job.mean.stderr,
         deviation=result.deviation.value,
         deviation_error=result.deviation.stderr,
         quantiles=tuple(map(float, result.quantile(QUANTILES))),

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import Counts, Floats
-from ..engine import Outcome
+from ..engine import LUCK, Outcome
 from ..importance import MOST_WEIGHT
+from . import control_variates
+from .control_variates import FEWEST_FITTED, Curve
 
-FORMAT = 4  # of stores, which hold moments
+FORMAT = 5  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
-FEWEST_FITTED = 64  # runs: with fewer, fitted control variates do more harm than good
-_COLLINEAR = 1e-9  # share of a control variate that the others must leave
 # What was not seen counts as this many runs, as a standard error: an event with an expectation of
 # 3 occurrences is missed with probability 5%, and k ± 2 sqrt(k + 1.5^2) covers Poisson means.
 UNSEEN = 1.5
@@ -59,26 +59,45 @@ class Estimate(NamedTuple):
 class Runs:
     """A block of runs, and what its statistics are computed from.
 
-    `deviations` and `terms` are deviations from the means: of weighted regret, and of `TERMS`.
+    `curve` has the weighted regret of each run and its control variates at each checkpoint, and
+    `terms` the weighted `TERMS`: both as deviations from their means.
     """
 
     def __init__(
         self, outcome: Outcome, weights: Floats, gaps: Floats, first: int, largest_gap: float
     ) -> None:
-        self.weights, self.pulls, self.luck = weights, outcome.pulls, outcome.luck
+        self.weights, self.pulls = weights, outcome.pulls
+        self.luck = np.zeros((len(weights), len(LUCK)))
+        self.luck[:, : outcome.luck.shape[2]] = outcome.luck[:, -1]
         self.kept = slice(max(0, SAMPLE_SIZE - first))
         self.final = outcome.regret[:, -1]
         self.centre = float(self.final.mean())
         self.excess = (self.final - self.centre) / _unit(self.centre)
         self.best_pulls = np.where(gaps == 0.0, outcome.pulls, 0).sum(axis=1)
         self.bins = _bin_numbers(self.final, largest_gap * float(outcome.pulls[0].sum()))
-        weighted = outcome.regret * weights[:, None]
-        self.mean = weighted.mean(axis=0)
-        self.deviations = weighted - self.mean
+        self.curve_means, self.curve_products = _curve_terms(outcome, weights)
         terms = weights * np.stack([formula(self) for formula in TERMS.values()])
         self.term_means = terms.mean(axis=1)
         self.terms = terms - self.term_means[:, None]
-        self.controls: Floats = self.terms[: len(CONTROLS)]
+
+
+def _curve_terms(outcome: Outcome, weights: Floats) -> tuple[Floats, Floats]:
+    """Return means and summed products of deviations, at each checkpoint, of what is averaged.
+
+    That is the regret and its control variates, see `control_variates`. Sums rather than matrix
+    products, whose last bits depend on threads and alignment.
+    """
+    checkpoints = outcome.regret.shape[1]
+    shape = (checkpoints, control_variates.TERMS, control_variates.TERMS)
+    means, products = np.zeros(shape[:2]), np.zeros(shape)
+    values = [outcome.regret, np.ones((1, 1)), *np.moveaxis(outcome.luck, 2, 0)]
+    terms = [weights[:, None] * value for value in values]
+    for i, term in enumerate(terms):
+        means[:, i] = term.mean(axis=0)
+        term -= means[0 if term.shape[1] == 1 else slice(None), i]
+        for j, other in enumerate(terms[: i + 1]):
+            products[:, i, j] = products[:, j, i] = (term * other).sum(axis=0)
+    return means, control_variates.packed(products)
 
 
 # What is averaged over runs at the horizon, times their weights. The excess is the regret minus
@@ -86,14 +105,10 @@ class Runs:
 # its rounds.
 TERMS: dict[str, Callable[[Runs], Any]] = {
     "weight": lambda runs: np.ones(runs.final.size),
-    "luck of others": lambda runs: runs.luck[:, 0],
-    "luck of best": lambda runs: runs.luck[:, 1],
     "excess": lambda runs: runs.excess,
     "excess squared": lambda runs: runs.excess**2,
     "failure": lambda runs: 2 * runs.best_pulls < runs.pulls.sum(axis=1),
 }
-CONTROLS = {"weight": 1.0, "luck of others": 0.0, "luck of best": 0.0}  # the first; known means
-_KNOWN = np.array(list(CONTROLS.values()))
 _ROW = {name: row for row, name in enumerate(TERMS)}
 
 
@@ -120,16 +135,17 @@ def _appended(earlier: Moments, later: Moments, name: str) -> Any:
     return np.concatenate([known, getattr(later, name)[:room]]) if room > 0 else known
 
 
-def _products(rows: str, columns: str = "") -> _Merge:
-    """Add summed products of deviations from two means, or squares of those from one.
+def _products(means: str, packed: bool = False) -> _Merge:
+    """Add summed products of deviations from means, of which there may be several rows.
 
     See Chan, Golub and LeVeque (1979).
     """
 
     def merge(earlier: Moments, later: Moments, name: str) -> Any:
-        jumps = _jump(earlier, later, rows)
-        jumps = jumps[:, None] * _jump(earlier, later, columns) if columns else jumps**2
+        jump = _jump(earlier, later, means)
+        jumps = jump[..., :, None] * jump[..., None, :]
         factor = later.runs / (earlier.runs + later.runs) * earlier.runs
+        jumps = control_variates.packed(jumps) if packed else jumps
         return _added(earlier, later, name) + jumps * factor
 
     return merge
@@ -145,27 +161,21 @@ class Moments:
     """What is kept of a block of runs, or of many blocks.
 
     Blocks are merged in the order of the runs, so the result is the same to the last bit no matter
-    how they were computed. In what follows, w is the weight of a run (1 if it is plain), y its
-    regret, and a and b the luck of the suboptimal arms and of the best (0 if it is plain).
-
-    The means of w, w a and w b are known: 1, 0 and 0. How far their sample means miss these values
-    tells much about how far that of the regret misses its own, which linear regression corrects
-    (control variates). The coefficients come from the same runs, which biases estimates by about
-    one part in sqrt(`runs`) of a standard error.
+    how they were computed. In what follows, w is the weight of a run (1 if it is plain).
     """
 
     runs: int
-    # at each checkpoint the mean of w y, and its summed squared deviation
-    mean: Floats = field(metadata=_kept(lambda r: r.mean, _averaged, "checkpoints"))
-    squares: Floats = field(
-        metadata=_kept(lambda r: (r.deviations**2).sum(axis=0), _products("mean"), "checkpoints")
-    )
-    # summed products of deviations of w, w a and w b, one row each, with w y
-    control_products: Floats = field(
+    # at each checkpoint, the regret and its control variates times w: means, summed products
+    curve_means: Floats = field(
         metadata=_kept(
-            lambda r: np.stack([(r.deviations * c[:, None]).sum(axis=0) for c in r.controls]),
-            _products("control_means", "mean"),
-            *(len(CONTROLS), "checkpoints"),
+            lambda r: r.curve_means, _averaged, "checkpoints", control_variates.TERMS
+        )
+    )
+    curve_products: Floats = field(
+        metadata=_kept(
+            lambda r: r.curve_products,
+            _products("curve_means", packed=True),
+            *("checkpoints", control_variates.PAIRS),
         )
     )
     # mean of w times the pulls of each arm, and a number close to the mean final regret
@@ -179,7 +189,7 @@ class Moments:
         metadata=_kept(
             # sums rather than a matrix product, whose last bits depend on threads and alignment
             lambda r: (r.terms[:, None] * r.terms).sum(axis=2),
-            _products("term_means", "term_means"),
+            _products("term_means"),
             *(len(TERMS), len(TERMS)),
         )
     )
@@ -191,10 +201,12 @@ class Moments:
             *(2, BINS),
         )
     )
-    # of the first `SAMPLE_SIZE` runs: final regrets, weights, a and b
+    # of the first `SAMPLE_SIZE` runs: final regrets, weights, luck
     sample: Floats = field(metadata=_kept(lambda r: r.final[r.kept].copy(), _appended, "kept"))
     weights: Floats = field(metadata=_kept(lambda r: r.weights[r.kept].copy(), _appended, "kept"))
-    luck: Floats = field(metadata=_kept(lambda r: r.luck[r.kept].copy(), _appended, "kept", 2))
+    luck: Floats = field(
+        metadata=_kept(lambda r: r.luck[r.kept].copy(), _appended, "kept", len(LUCK))
+    )
 
     @staticmethod
     def of(
@@ -244,54 +256,16 @@ class Moments:
         """What the excess is measured in: 1, unless fourth powers could overflow or vanish."""
         return _unit(self.centre)
 
-    @property
-    def control_means(self) -> Floats:
-        """The means of the control variates."""
-        return self.term_means[: len(CONTROLS)]
+    def curve(self, unseen: Floats | float = 0.0, corrected: bool = True) -> Curve:
+        """Return the mean regret at each checkpoint, corrected where that is more precise.
 
-    @property
-    def regret(self) -> Floats:
-        """Estimated mean regret at each checkpoint."""
-        slopes, _ = self._fit(self.control_products)
-        return self.mean - self._bias(slopes)
-
-    @property
-    def stderr(self) -> Floats:
-        """Standard errors of these estimates; nan after a single run."""
-        if self.runs == 1:
-            return np.full(self.mean.size, np.nan)
-        slopes, used = self._fit(self.control_products)
-        left = np.maximum(self.squares - (slopes * self.control_products).sum(axis=0), 0.0)
-        errors: Floats = np.sqrt(left / (self.runs - 1 - used) / self.runs)
-        return errors
-
-    def _fit(self, products: Floats) -> tuple[Floats, int]:
-        """Regress quantities on the first control variates, given their products with these.
-
-        Returns the coefficients, one row for each control variate, and how many of these are used.
-        By elimination rather than with LAPACK, whose last bits depend on the machine.
+        `unseen` is the standard error owing to failures that no run has shown, at each of them.
         """
-        size, used = len(products), 0
-        if self.runs < FEWEST_FITTED:
-            return np.zeros(products.shape), used
-        square, right = self.term_products[:size, :size].copy(), products.copy()
-        for k in range(size):
-            if not square[k, k] > _COLLINEAR * self.term_products[k, k]:
-                right[k] = square[k] = square[:, k] = 0.0
-                continue
-            used += 1
-            right[k], square[k] = right[k] / square[k, k], square[k] / square[k, k]
-            for i in range(size):
-                if i != k:
-                    right[i] -= square[i, k] * right[k]
-                    square[i] -= square[i, k] * square[k]
-        return right, used
-
-    def _bias(self, slopes: Floats) -> Floats:
-        """Return by how much estimates are too large because the control variates are."""
-        size = len(slopes)
-        bias: Floats = (slopes * (self.term_means[:size] - _KNOWN[:size])[:, None]).sum(axis=0)
-        return bias
+        runs = np.full(len(self.curve_means), float(self.runs))
+        given = runs, self.curve_means, self.curve_products
+        if not corrected:
+            return Curve(*control_variates.plain(*given), False)
+        return control_variates.curve(*given, np.broadcast_to(unseen, runs.shape))
 
     def _term(self, name: str) -> tuple[float, float]:
         """Return the mean of a term, and the summed squares of its deviations."""
@@ -305,11 +279,12 @@ class Moments:
         last is the number of control variates used.
         """
         rows = [_ROW[name] for name in names]
-        cross = self.term_products[:1, rows]
-        slopes, used = self._fit(cross)
-        values = self.term_means[rows] - self._bias(slopes)
-        explained = (slopes[:, :, None] * cross[:, None, :]).sum(axis=0)
-        return values, self.term_products[np.ix_(rows, rows)] - explained, used
+        spread, cross = self.term_products[0, 0], self.term_products[0, rows]
+        used = int(spread > 0.0 and self.runs >= FEWEST_FITTED)
+        slopes = cross / spread if used else np.zeros(len(rows))
+        values = self.term_means[rows] - slopes * (self.term_means[0] - 1.0)
+        left = self.term_products[np.ix_(rows, rows)] - slopes[:, None] * cross
+        return values, left, used
 
     def _error(self, squares: float, used: int = 0) -> float:
         if self.runs == 1:
@@ -370,9 +345,11 @@ class Moments:
     @property
     def kurtosis(self) -> float:
         """Fourth central moment over the squared variance of what is averaged, from `sample`."""
-        slopes, _ = self._fit(self.control_products)
-        known = self.weights[:, None] * np.column_stack([np.ones(self.weights.size), self.luck])
-        values = self.weights * self.sample - (slopes[:, -1] * (known - _KNOWN)).sum(axis=1)
+        values = self.weights * self.sample
+        if self.curve().corrected:
+            slopes = control_variates.coefficients(self.curve_products[-1:])[0]
+            known = self.weights[:, None] * np.column_stack([np.ones(values.size), self.luck])
+            values = values - (slopes * (known - control_variates.KNOWN)).sum(axis=1)
         squares = ((values - values.mean()) / self.unit) ** 2
         variance = float(squares.mean())
         # at least 1 by Jensen's inequality, despite rounding

@@ -12,10 +12,11 @@ import numpy as np
 from .._text import to_float, to_floats, with_error
 from .._types import Counts, Floats
 from . import files, moments
+from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 3  # of saved results: raise it with any change to a field
+FORMAT = 4  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -35,6 +36,15 @@ class Description(NamedTuple):
     sampling: str
     prior: bool  # whether a problem was drawn for each run; means are then averages by rank
     largest_gap: float
+    failure_cost: float  # the regret of a run that settles on the wrong arm
+
+    def unseen(self, runs: int) -> Floats:
+        """Return the standard error at each checkpoint owing to failures that no run has shown.
+
+        Mixtures see to it that some tilted runs fail.
+        """
+        largest = UNSEEN * self.failure_cost / runs if self.sampling == "plain" else 0.0
+        return largest * self.checkpoints / self.horizon
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +63,9 @@ class PolicyResult:
         Rounds after which regret was measured; the last is the horizon.
     regret, stderr : ndarray
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
+    control_variates : bool
+        Whether these are corrected for the luck of the arms; if so, the errors of plain runs
+        allow for failures that none of them has shown.
     pulls : ndarray
         Mean number of pulls of each arm; not corrected for luck. With a prior, of the best arm of
         a run's problem, of the second best and so on; 0 counts where there is no such arm.
@@ -103,6 +116,7 @@ class PolicyResult:
     checkpoints: Counts = field(metadata=files.ROUNDS)
     regret: Floats = field(metadata=files.AT_CHECKPOINTS)
     stderr: Floats = field(metadata=files.ERRORS)
+    control_variates: bool = field(metadata=files.TRUTH)
     pulls: Floats = field(metadata=files.PER_ARM)
     sample: Floats = field(metadata=files.PER_RUN)
     weights: Floats = field(metadata=files.WEIGHTS)
@@ -138,10 +152,11 @@ class PolicyResult:
 
     @property
     def effective_runs(self) -> float:
-        """How many plain runs would give the same standard error."""
+        """How many plain runs, averaged as they are, would give the same standard error."""
+        if self.sampling == "plain" and not self.control_variates:
+            return self.runs
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.float64(self.deviation.value) / self.stderr[-1]
-        return self.runs if self.sampling == "plain" else float(ratio**2)
+            return float((np.float64(self.deviation.value) / self.stderr[-1]) ** 2)
 
     def tail(self, x: float) -> Estimate:
         """Return the probability that the final regret exceeds x, with its standard error.
@@ -177,7 +192,7 @@ class PolicyResult:
         spread = float(squares[-1] - sums[-1] ** 2)  # of the weights
         products = seconds - values * sums[-1]
         slope, used = np.zeros(values.size), 0
-        if self.sampling != "plain" and spread > 0.0 and self.runs >= moments.FEWEST_FITTED:
+        if self.sampling != "plain" and spread > 0.0 and self.runs >= FEWEST_FITTED:
             slope, used = products / spread, 1
         left = seconds - values**2 - slope * products
         errors = np.sqrt(np.maximum(left, 0.0) / max(1, self.runs - 1 - used))
@@ -234,6 +249,7 @@ class PolicyResult:
             "deviation": _pair(self.deviation),
             "failure": _pair(self.failure),
             "sampling": self.sampling,
+            "control_variates": self.control_variates,
             "effective_runs": files.finite(self.effective_runs),
             "mean_weight": _pair(self.weight),
         }
@@ -243,16 +259,22 @@ def _pair(estimate: Estimate) -> dict[str, float | None]:
     return {name: files.finite(value) for name, value in estimate._asdict().items()}
 
 
-def policy_result(played: Description, merged: Moments, seconds: float) -> PolicyResult:
-    """Turn the merged blocks of a policy into its result."""
+def policy_result(
+    played: Description, merged: Moments, seconds: float, control_variates: bool = True
+) -> PolicyResult:
+    """Turn the merged blocks of a policy into its result, with or without control variates."""
+    curve = merged.curve(played.unseen(merged.runs), control_variates)
     gaps = np.max(played.means) - played.means
     worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
     said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
-    kept = ("runs", "regret", "stderr", "sample", "weights", "weight", "histogram")
+    kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
         **{name: getattr(played, name) for name in said},
         **{name: getattr(merged, name) for name in kept},
+        regret=curve.regret,
+        stderr=curve.stderr,
+        control_variates=curve.corrected,
         pulls=merged.pulls / merged.weight.value,  # so that they add up to the horizon
         seconds=seconds,
         deviation=merged.deviation(worst),

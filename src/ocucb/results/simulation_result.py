@@ -120,12 +120,11 @@ class SimulationResult:
                 "Bayes regret: each run has a problem of its own, the same for all policies."
             )
         for player in self:
-            if player.sampling != "plain":
+            if player.sampling != "plain" or player.control_variates:
+                worth = f"worth {_worth(player.effective_runs)} plain ones"
                 weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
-                lines.append(
-                    f"{player.label}: {player.sampling} sampling, worth "
-                    f"{_worth(player.effective_runs)} plain runs; mean weight {weight}"
-                )
+                weight = f"; mean weight {weight}" if player.sampling != "plain" else ""
+                lines.append(f"{player.label}: {player.sampling} runs, {worth}{weight}")
         if any(player.sampling == "plain" and player.runs < FEWEST_TILTED for player in self):
             lines.append(
                 f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
@@ -254,9 +253,11 @@ COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
 }
 
 
-def result_of(played: Description, moments: Moments, seconds: float) -> SimulationResult:
+def result_of(
+    played: Description, moments: Moments, seconds: float, control_variates: bool = True
+) -> SimulationResult:
     """Turn the merged blocks of one policy into a result."""
-    return _result_on(played, [policy_result(played, moments, seconds)])
+    return _result_on(played, [policy_result(played, moments, seconds, control_variates)])
 
 
 def joined(results: Sequence[SimulationResult]) -> SimulationResult:

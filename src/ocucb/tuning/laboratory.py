@@ -133,7 +133,7 @@ class Laboratory:
             found = result.cvar(self.level)
         else:
             unseen = 0.0
-            if result.sampling == "plain":
+            if result.sampling == "plain" and not result.control_variates:
                 unseen = UNSEEN * failure_cost(problem, self.horizon) / result.runs
             found = Estimate(result.mean_regret, math.hypot(float(result.stderr[-1]), unseen))
         if found.value > 0.0:
