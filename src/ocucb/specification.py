@@ -207,9 +207,7 @@ class Specification:
         return Rows(first + places, heard, scales, gaps, drawn.sigma[places])
 
     def _game(self, problem: Problem) -> engines.Game:
-        game = engines.new_game(
-            self._engine, problem, self.horizon, self.checkpoints, self.mixture
-        )
+        game = engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
         if isinstance(self.problem, Prior):  # whose problems differ, whatever this one is like
             widths = engines.luck_widths(problem.arms, self.checkpoints)
             game = game._replace(widths=widths)

@@ -167,9 +167,7 @@ class Moments:
     runs: int
     # at each checkpoint, the regret and its control variates times w: means, summed products
     curve_means: Floats = field(
-        metadata=_kept(
-            lambda r: r.curve_means, _averaged, "checkpoints", control_variates.TERMS
-        )
+        metadata=_kept(lambda r: r.curve_means, _averaged, "checkpoints", control_variates.TERMS)
     )
     curve_products: Floats = field(
         metadata=_kept(
