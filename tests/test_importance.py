@@ -138,6 +138,23 @@ TWINS = {  # policies with a twin in policy_table.py, and problems on which they
 }
 
 
+def luck_of(problem: ocucb.Problem, arms: list[int], gains: list[float]) -> np.ndarray:
+    """Add up noise round by round; at each half and the end of a run."""
+    ways = 2 if np.unique(problem.gaps).size == 2 else 4
+    luck = np.zeros((2, ways))
+    for t, (arm, gain) in enumerate(zip(arms, gains, strict=True)):
+        noise = (gain - problem.means[arm]) / problem.sigma
+        gap = problem.gaps[arm] / problem.sigma
+        for row, n in enumerate((len(arms) // 2, len(arms))):
+            if t < n:
+                luck[row, int(gap == 0.0)] += noise
+                if ways == 4:
+                    luck[row, 2] += gap * noise
+                    width = sqrt(2.0 * problem.arms * log(n) / n)
+                    luck[row, 3] += gap / (gap + width) * noise
+    return luck
+
+
 @pytest.mark.parametrize("text", TWINS)
 def test_runs_and_weights_are_those_of_the_twin(text):
     """The twin draws the same mixture and multiplies densities reward by reward."""
@@ -145,16 +162,13 @@ def test_runs_and_weights_are_those_of_the_twin(text):
     n = max(TABLE[text].horizons, default=60)
     mixture = first_mixture(problem, n)
     playing = find_kernel("step", policy, problem, n)
-    call = policy, problem, n, np.array([n]), KEY, 0, 60, mixture
+    call = policy, problem, n, np.array([n // 2, n]), KEY, 0, 60, mixture
     outcome, weights = weighted_runs(playing, *call)
     for run in range(60):
         arms, gains = naive.play(policy, problem, n, KEY, run, mixture=mixture)
         assert outcome.pulls[run].tolist() == np.bincount(arms, minlength=problem.arms).tolist()
         assert weights[run] == pytest.approx(naive.weight(mixture, problem, arms, gains), rel=1e-9)
-        luck = [0.0, 0.0]
-        for arm, gain in zip(arms, gains, strict=True):
-            luck[arm == mixture.arm] += (gain - problem.means[arm]) / problem.sigma
-        assert outcome.luck[run] == pytest.approx(luck, abs=1e-9)
+        assert outcome.luck[run] == pytest.approx(luck_of(problem, arms, gains), abs=1e-9)
     assert weights.max() <= 1.0 / mixture.shares[0]
     assert np.unique(weights).size > 20
 
@@ -172,11 +186,12 @@ LUCKY = {
 
 
 def assert_luck_is_fair(playing: Playing, case: Case, runs: int = 20_000) -> None:
-    """Nobody is lucky on average: the weighted mean of luck is 0, for all arms and each group."""
+    """Nobody is lucky on average: the weighted mean of luck is 0, in each way, at any time."""
     n, mixture = case.horizon, first_mixture(case.problem, case.horizon)
-    call = policy_of(case), case.problem, n, np.array([n]), KEY, 0, runs, mixture
+    call = policy_of(case), case.problem, n, np.array([n // 3, n]), KEY, 0, runs, mixture
     outcome, weights = weighted_runs(playing, *call)
-    for part in (*outcome.luck.T, outcome.luck.sum(axis=1)):
+    by_time = np.moveaxis(outcome.luck, 1, 0)
+    for part in (*by_time[0].T, *by_time[1].T, by_time[1, :, :2].sum(axis=1)):
         values = weights * part
         error = values.std() / sqrt(runs)
         assert error > 0.0
@@ -192,7 +207,7 @@ def test_luck_is_fair(name, engine):
     assert_luck_is_fair(playing, case)
 
 
-def _last_reward_forgotten(game, run, arm):
+def _last_reward_forgotten(game, run, arm, rounds):
     return run.sums[arm]
 
 
@@ -223,7 +238,7 @@ def test_the_pilot_allows_for_luck():
     first = first_mixture(problem, n)
     plain = specify(parse_policy("ucb"), problem, n, np.array([n]), 1, "skip")
     pilot = run_pilot(replace(plain, mixture=first), 0, 256)
-    blind = pilot._replace(luck=np.zeros((256, 2)))
+    blind = pilot._replace(luck=np.zeros_like(pilot.luck))
     seeing, unseeing = (importance.improved(first, problem, one)[1] for one in (pilot, blind))
     assert seeing > 5.0 * unseeing
 
@@ -234,11 +249,12 @@ def check(playing: Playing, case: Case, mixture: Mixture) -> None:
     for n, runs in ((case.horizon, 4000), (34, 8000)):
         call = policy, problem, n, np.array([n // 4, n]), KEY, 0
         outcome, weights = weighted_runs(playing, *call, runs, mixture)
-        bare = outcome._replace(luck=np.zeros((runs, 2)))  # weights alone
+        bare = outcome._replace(luck=np.zeros((runs, 2, 2)))  # weights alone
         moments = Moments.of(bare, weights, problem.gaps)
         assert agree(moments.weight, 1.0)
         mean, error = _plain(case, n)
-        assert (np.abs(moments.regret - mean) <= 4.0 * np.hypot(moments.stderr, error)).all()
+        curve = moments.curve()
+        assert (np.abs(curve.regret - mean) <= 4.0 * np.hypot(curve.stderr, error)).all()
 
 
 @cache

@@ -131,7 +131,7 @@ def _check_tilted(match: _Match, played: Floats) -> None:
     _require(np.isfinite(weights).all(), f"{who}: a leap passed a mark (see `rounds_to_mark`).")
     _require_mean(weights, 1.0, f"{who}: the mean weight")
     for i, whose in enumerate(("the other arms", "the best arm")):
-        _require_mean(weights * runs.luck[:, i], 0.0, f"{who}: the mean luck of {whose}")
+        _require_mean(weights * runs.luck[:, -1, i], 0.0, f"{who}: the mean luck of {whose}")
     stderr = float(played.std()) / sqrt(played.size)
     _require_mean(weights * runs.regret[:, 0], float(played.mean()), f"{who}: regret", stderr)
 
