@@ -59,7 +59,7 @@ def test_json_is_one_array_and_nothing_else():
     rows = json.loads(done.stdout)
     assert [row["policy"] for row in rows] == ["ocucb:alpha=1,psi=2", "ucb:constant=2"]
     keys = "policy horizon runs mean_regret stderr quantiles mean_pulls engine seconds".split()
-    keys += "deviation failure sampling effective_runs mean_weight".split()
+    keys += "deviation failure sampling control_variates effective_runs mean_weight".split()
     assert all(list(row) == keys for row in rows)
     assert rows[0]["horizon"] == 500
     assert rows[0]["runs"] == 50
@@ -514,7 +514,7 @@ def test_tails_and_sampling(here, tmp_path):
     command = "simulate -p ocucb --means 0,-0.3 -n 500 -r 100 --seed 1 --sampling".split()
     status, out, _ = here(*command, "tilted", "--plot-tail", str(picture), "--store", store)
     assert status == 0
-    assert "OCUCB: tilted sampling, worth" in out
+    assert "OCUCB: tilted runs, worth" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "tilted" not in here(*command, "plain")[1]
     assert here("results", store, "--plot-tail", str(drawn))[0] == 0

@@ -144,7 +144,7 @@ def test_footer_and_json_say_how_it_was_obtained(tmp_path):
     result = ocucb.simulate(**CALL, runs=1000)
     one = result[0]
     footer = result.table().splitlines()[-1]
-    assert footer.startswith("OCUCB: tilted sampling, worth ")
+    assert footer.startswith("OCUCB: tilted runs, worth ")
     assert f"mean weight {one.weight.value:.3f} ± " in footer
     told = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert told["sampling"] == "tilted"
@@ -257,7 +257,12 @@ def _laplace(mean, scale, stream):
             100,
             "_laplace rewards have no likelihood ratio for another mean",
         ),
-        ("ocucb:alpha=4", ocucb.gap(2, 1e6), 100, "the pilot found nothing to gain"),
+        (
+            "ocucb:alpha=4",
+            ocucb.gap(2, 1e6),
+            100,
+            "the pilot found no variation, or that it would do harm",
+        ),
     ],
 )
 def test_what_is_not_tilted_says_why(policy, problem, horizon, words):

@@ -17,7 +17,7 @@ def block(first: int = 0) -> Moments:
     rng = np.random.default_rng(1)
     pulls = rng.multinomial(20, [0.5, 0.5], RUNS)
     regret = np.cumsum(rng.exponential(1.0, (RUNS, CHECKPOINTS)), axis=1)
-    outcome = Outcome(regret, pulls, np.zeros((RUNS, 0)), rng.normal(size=(RUNS, 2)))
+    outcome = Outcome(regret, pulls, np.zeros((RUNS, 0)), rng.normal(size=(*regret.shape, 2)))
     return Moments.of(outcome, rng.uniform(0.5, 1.5, RUNS), np.array([0.0, 0.5]), first)
 
 
@@ -44,7 +44,7 @@ def test_a_term_is_averaged_by_its_declaration_alone():
     pulls = np.array([[9, 1]] * 30 + [[1, 9]] * 10)
     parts = [
         Moments.of(
-            Outcome(part @ [[0.0], [0.5]], part, np.zeros((20, 0)), np.zeros((20, 2))),
+            Outcome(part @ [[0.0], [0.5]], part, np.zeros((20, 0)), np.zeros((20, 1, 2))),
             np.ones(20),
             np.array([0.0, 0.5]),
         )

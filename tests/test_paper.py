@@ -169,7 +169,8 @@ def test_runs_are_allotted_by_precision(tmp_path, few_panels):
             allotted.add(runs)
             assert row["precision"] == "0.01"
             if row["sampling"] == "plain":
-                assert (row["effective_runs"], row["mean_weight"]) == (row["N"], "1.0")
+                assert float(row["effective_runs"]) >= runs  # corrected where that helps
+                assert row["mean_weight"] == "1.0"
             else:
                 assert abs(float(row["mean_weight"]) - 1.0) < 0.3
         said = " and ".join(f"{share:.2%}" for _, share in sorted(largest.items()))
@@ -216,7 +217,7 @@ def test_pilots_that_find_nothing_mean_plain_runs(recwarn):
         marks = np.tile(noise * np.sqrt(first.marks), (runs, 1))
         pilot = importance.Pilot(regret, marks, pulls, np.zeros((runs, 2)))
         mixture, gain = importance.improved(first, problem, pilot)
-        assert (gain < importance.WORTHWHILE) == plain
+        assert (gain < importance.HARMLESS) == plain
         assert np.isfinite(mixture.shares).all()
     assert not recwarn.list
 

@@ -180,6 +180,7 @@ def test_json_object(result):
         "deviation",
         "failure",
         "sampling",
+        "control_variates",
         "effective_runs",
         "mean_weight",
     ]
@@ -381,8 +382,8 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "other"}', "is not a simulation"),
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
-        ('{"format": "ocucb-simulation", "format_version": 2}', "saved in format 2"),
-        ('{"format": "ocucb-simulation", "format_version": 3}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 3}', "saved in format 3"),
+        ('{"format": "ocucb-simulation", "format_version": 4}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],
@@ -423,7 +424,7 @@ def test_damaged_files_are_one_sentence_with_the_key(result, tmp_path):
     document = json.loads(path.read_text())
     right = dict.fromkeys(("problem", "rewards", "version", "policy", "label", "engine"), str)
     right |= {"sigma": float, "seconds": float, "worst": float, "seed": int, "weights": list}
-    right["prior"] = bool
+    right |= dict.fromkeys(("prior", "control_variates"), bool)
     tried = 0
     for find in (lambda whole: whole, lambda whole: whole["policies"][1]):
         for key in sorted(find(document).keys() - {"format", "format_version"}):
@@ -527,11 +528,11 @@ def test_the_table_says_what_tilted_runs_are_worth():
         return result, result.table().splitlines()[4:]
 
     result, (line, *others) = footer("tilted")
-    assert line.startswith("OCUCB: tilted sampling, worth ")
-    assert "plain runs; mean weight " in line
+    assert line.startswith("OCUCB: tilted runs, worth ")
+    assert "plain ones; mean weight " in line
     assert len(others) == 1
     assert abs(result["ocucb"].weight.value - 1.0) < 5.0 * result["ocucb"].weight.stderr
-    assert footer("plain")[1] == []
+    assert [line.split(" worth ")[0] for line in footer("plain")[1]] == ["OCUCB: plain runs,"]
 
 
 def test_estimates_have_a_value_and_an_error():

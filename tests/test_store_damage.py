@@ -135,10 +135,10 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
         other._database.close()
         for one in (first, second):
             found = store.get(one, 0, 64)
-            assert (found.moments.mean == one.play(0, 64).mean).all()
+            assert (found.moments.curve_means == one.play(0, 64).curve_means).all()
         found = {one.result.policy: one.result.mean_regret for one in store.contents()}
         assert found == {
-            one.policy.name: float(one.play(0, 64).mean[-1]) for one in (first, second)
+            one.policy.name: one.play(0, 64).curve_means[-1, 0] for one in (first, second)
         }
 
 

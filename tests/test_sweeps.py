@@ -205,7 +205,9 @@ def test_noise_of_arms_is_what_luck_adds_up():
     source = cloud_of("ucb", FAMILIES["gap"], 200).sources[0]
     outcome = source.outcome(0, 50, None, True)
     others, best = outcome.arm_noise[:, 1:].sum(axis=1), outcome.arm_noise[:, 0]
-    assert np.column_stack([others, best]) == pytest.approx(outcome.luck[:, -1] * source.problem.sigma)
+    assert np.column_stack([others, best]) == pytest.approx(
+        outcome.luck[:, -1] * source.problem.sigma
+    )
     assert source.outcome(0, 50).arm_noise.size == 0
 
 

@@ -94,7 +94,7 @@ def test_packages_hold_everything():
         arrived = specification._unpacked(package)
         assert arrived is not there
         ours, theirs = there.play(5, 40), arrived.play(5, 40)
-        assert (ours.mean == theirs.mean).all()
+        assert (ours.curve_means == theirs.curve_means).all()
         assert (ours.sample == theirs.sample).all()
         assert arrived.identity == there.identity
 
@@ -255,8 +255,9 @@ def test_estimates_of_runs_needed_are_honest_about_tails():
     # both are fast to play; the first hardly ever fails
     for policy, width in ((ocucb.OCUCB(alpha=12), 1.0), (ocucb.OCUCB(alpha=1), 1.8)):
         (truth,) = jobs_after(100_000, policy, 2000, [1], 0.002)
-        goal = 0.001 * float(truth.merged.mean[-1])
-        seen = 100_000 * (float(truth.merged.stderr[-1]) / goal) ** 2
+        mean, error = truth.mean
+        goal = 0.001 * mean
+        seen = 100_000 * (error**2 - truth.specification.unseen(100_000) ** 2) / goal**2
         unseen = truth.specification.unseen(1) / goal
         needed = 0.5 * (seen + np.sqrt(seen**2 + 4 * unseen**2))
         ranges = [job.runs_needed() for job in jobs_after(4000, policy, 2000, range(2, 62), 0.002)]

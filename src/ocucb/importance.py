@@ -37,7 +37,7 @@ PILOT_RUNS = 256
 FEWEST_TILTED = 200  # runs from which on weighted error bars cover
 MOST_WEIGHT = 1.0 / 0.3  # of a run
 MARKS = 3  # the row of `Mixture.table` that has the marks
-HARMLESS = 0.8  # gain from which runs are tilted: tails and error bars gain anyway
+HARMLESS = 0.9  # gain from which runs are tilted: tails and error bars gain anyway
 
 
 class Mixture(NamedTuple):

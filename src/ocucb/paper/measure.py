@@ -186,6 +186,8 @@ def measure(
 
 
 def _points(task: Task, job: Job) -> list[Point]:
+    # a number of runs that is given means averages, as in the paper
+    job.control_variates = not math.isnan(task.precision)
     found = job.result
     assert found is not None
     result = found[0]
