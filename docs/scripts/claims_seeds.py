@@ -3,8 +3,8 @@
     python docs/scripts/claims_seeds.py seeds
 
 plays a few points of every panel with few runs, so that errors are three times as large as by
-default or more, and writes one file of verdicts per seed; claims_table.py beside this file turns them into
-the table of docs/reproduction.md. It takes about six minutes on two cores.
+default or more, and writes one file of verdicts per seed; claims_table.py turns them into the table
+of docs/reproduction.md. It takes about six minutes on two cores.
 """
 
 from __future__ import annotations
