@@ -13,18 +13,18 @@ from .._text import listed, table_of, with_error
 from .._types import Floats
 from ..policies import Policy
 from ..results import Estimate
-from ..results.files import finite, write_csv
+from ..results.files import finite
+from ..results.records import Records
 from .contender import Contender, Gain
 from .laboratory import Trial
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
-    import pandas
 
 
 @dataclass(frozen=True)
-class TuningResult:
+class TuningResult(Records):
     """What `tune` returns.
 
     Index it by name or position for one of several policies: ``result["ocucb"]``.
@@ -206,21 +206,6 @@ class TuningResult:
                     }
                 )
         return rows
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
-            ) from None
-        return pandas.DataFrame(self.rows())
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to the CSV file `path`."""
-        rows = self.rows()
-        write_csv(path, dict.fromkeys(name for row in rows for name in row), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values: the object of ``--json``."""
