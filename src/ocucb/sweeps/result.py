@@ -372,7 +372,7 @@ class SweepResult(Records):
         try:
             facts = {name: take(document, name, *how) for name, how in _FACTS.items()}
             found = take_list(document, "curves", None, is_object, "curves")
-            curves = [_curve_from(one, facts["axis"]) for one in found]
+            curves = [_curve_from(saved, facts["axis"]) for saved in found]
             if len({tuple(curve.values) for curve in curves}) > 1:
                 raise Damaged("'values' must be the same for all curves")
         except Damaged as error:
