@@ -55,8 +55,8 @@ def picture(result: Tuned, axes: Axes | None = None) -> Figure:
     for contender in shown:
         if len(contender.space.axes) > 2:
             raise ValueError(
-                f"a picture shows contender or two parameters, but {one.start.family.label} was tuned "
-                f"in {len(contender.space.axes)}; name one or two with ranges=."
+                f"a picture shows one or two parameters, but {contender.start.family.label} was "
+                f"tuned in {len(contender.space.axes)}; name one or two with ranges=."
             )
     if axes is None:
         figure, panels = empty_panels(len(shown), size=(6, 4.2))
