@@ -46,10 +46,13 @@ def origin(policy: Policy) -> str:
 
 
 def registered() -> list[Policy]:
-    """Return all policies of this package, with their default parameters."""
+    """Return all policies of this package, with their default parameters.
+
+    But those with a rule to stop: what they are good at is not regret.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return [family() for family in FAMILIES.values()]
+        return [family() for family in FAMILIES.values() if not family.rule.can_stop]
 
 
 def load_policy(text: str) -> Policy:

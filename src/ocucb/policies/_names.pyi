@@ -23,6 +23,7 @@ KLUCBHPlus: PolicyFamily
 KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
+LUCB: PolicyFamily
 LightTailed: PolicyFamily
 MOSS: PolicyFamily
 MOSSAnytime: PolicyFamily
@@ -34,7 +35,9 @@ OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
+SuccessiveElimination: PolicyFamily
 ThompsonSampling: PolicyFamily
+TopTwoThompson: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
 UCBAsymptotic: PolicyFamily
