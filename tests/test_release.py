@@ -28,6 +28,7 @@ def test_the_supported_pythons_are_the_same_everywhere():
     assert PROJECT["requires-python"] == f">={SUPPORTED[0]}"
     tests = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))
     assert tests["jobs"]["all"]["strategy"]["matrix"]["python"] == SUPPORTED
+    assert ".ci/run" in [step.get("run") for step in tests["jobs"]["all"]["steps"]]
     lowest = re.compile(r"Python (3\.\d+) (?:or|and) later")
     for page in ("README.md", "CONTRIBUTING.md", "docs/install.md", "docs/about/stability.md"):
         found = lowest.findall((ROOT / page).read_text(encoding="utf-8"))
