@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import reprlib
 import textwrap
@@ -112,6 +113,27 @@ def to_number(text: str, what: str) -> float:
         return float(top) / float(bottom) if slash else float(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
+
+
+def remedy(
+    given: Any,
+    known: Iterable[str],
+    spelled: Callable[[str], str] = str.casefold,
+    all_: str = "choose from",
+) -> str:
+    """Return the end of an error about a name that is not known: those near it, or all there are.
+
+    `spelled` returns a name without what does not matter when it is typed; `all_` begins the list.
+
+    >>> remedy("gpa", ["gap", "uniform"]), remedy("ten", ["gap", "uniform"])
+    ('did you mean gap?', 'choose from gap, uniform.')
+    """
+    names = list(known)
+    near = []
+    if isinstance(given, str) and len(given) < 100:
+        near = difflib.get_close_matches(spelled(given), map(spelled, names), n=2, cutoff=0.66)
+    meant = [name for one in near for name in names if spelled(name) == one]
+    return f"did you mean {listed(meant, 'or')}?" if meant else f"{all_} {', '.join(names)}."
 
 
 def listed(texts: Iterable[str], last: str = "and") -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import table, to_count
 from .._types import Floats
 from ..problems import Problem, gaussian
@@ -219,6 +220,7 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     return found
 
 
+@hinted
 def report(
     problem: Problem,
     horizon: int,
