@@ -601,12 +601,12 @@ def test_questions_without_cells_say_so():
 
 # What was kept.
 
-TEXT = runpy.run_path(str(ROOT / "docs" / "league_text.py"))
+TEXT = runpy.run_path(str(ROOT / "docs" / "scripts" / "league_text.py"))
 
 
 @pytest.mark.parametrize("page", TEXT["PAGES"], ids=lambda page: page.name)
 def test_texts_are_those_of_the_kept_league(page):
-    """If this fails because the league changed: python docs/league_text.py."""
+    """If this fails because the league changed: python docs/scripts/league_text.py."""
     text = page.read_text(encoding="utf-8")
     assert TEXT["rendered"](text) == text
     assert "<!-- league-" in text or "<!-- question-" in text

@@ -32,11 +32,11 @@ from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.store import Store
 
-CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "claims_table.py"))
+CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "scripts" / "claims_table.py"))
 
 
 def test_claims_on_the_pages_are_those_of_the_kept_points():
-    """If this fails because a claim changed: python docs/claims_table.py."""
+    """If this fails because a claim changed: python docs/scripts/claims_table.py."""
     for path, text in CLAIMS["pages"]().items():
         assert path.read_text(encoding="utf-8") == text
 
@@ -71,7 +71,7 @@ def test_the_number_of_policies_on_the_pages_is_right():
 
 
 def test_no_verdict_depends_on_the_seed():
-    """Other seeds on thin grids (docs/claims_seeds.py) do not contradict the kept points."""
+    """Other seeds on thin grids (claims_seeds.py) do not contradict the kept points."""
     verdicts = {one.claim.number: one.verdict for one in judge(*CLAIMS["kept_points"]())}
     with open(CLAIMS["SEEDS"], newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -487,9 +487,9 @@ def test_classes_of_other_libraries_are_pointed_to_the_decorators():
             pass
 
     words = "got the class Mine: write its select as a function that returns an arm, and decorate"
-    for given in (Mine, Mine(), [Mine()]):
+    for player in (Mine, Mine(), [Mine()]):
         with pytest.raises(TypeError, match=words):
-            ocucb.simulate(given, problems.gap(), 10, 5)
+            ocucb.simulate(player, problems.gap(), 10, 5)
 
 
 def test_labels_are_written_as_in_papers():

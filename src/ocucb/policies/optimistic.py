@@ -3,7 +3,8 @@
 from typing import Any
 
 from ..random import largest
-from ._decorators import Range, choice_policy
+from ._decorators import choice_policy
+from ._families import Range
 
 
 def _memory(arms: int) -> int:

@@ -5,8 +5,8 @@ With the folder of a reproduction at the default precision and seed 1, the point
 first; with --seeds, the verdicts for other seeds are:
 
     ocucb reproduce --out reproduction
-    python docs/claims_table.py reproduction
-    python docs/claims_seeds.py seeds && python docs/claims_table.py --seeds seeds
+    python docs/scripts/claims_table.py reproduction
+    python docs/scripts/claims_seeds.py seeds && python docs/scripts/claims_table.py --seeds seeds
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
 from ocucb.paper.sentences import CLAIMS, judge
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGE = ROOT / "docs" / "reproduction.md"
 POINTS = ROOT / "tests" / "data" / "reproduction.csv"

@@ -1,6 +1,6 @@
 """Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [clicks] [alpha] [headlines] [fresh] [variance] [price]
+python docs/scripts/one_idea_tables.py [clicks] [alpha] [headlines] [fresh] [variance] [price]
     [long]
 """
 

@@ -1,9 +1,9 @@
-"""Draw docs/skip-ahead.png: one run of the skip-ahead engine, seen from inside.
+"""Draw docs/pictures/skip-ahead.png: one run of the skip-ahead engine, seen from inside.
 
 The kernels are plain Python before they are compiled. Here they run uncompiled, with the three
 functions that draw random numbers wrapped so that they report where they were asked.
 
-    python docs/skip_ahead_picture.py
+    python docs/scripts/skip_ahead_picture.py
 """
 
 from __future__ import annotations
@@ -154,4 +154,4 @@ def draw() -> Figure:
 
 if __name__ == "__main__":
     play()
-    draw().savefig(Path(__file__).parent / "skip-ahead.png", dpi=120)
+    draw().savefig(Path(__file__).parents[1] / "pictures" / "skip-ahead.png", dpi=120)

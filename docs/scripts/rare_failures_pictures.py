@@ -1,6 +1,6 @@
 """Draw the pictures of docs/rare-failures.md, in a few minutes.
 
-python docs/rare_failures_pictures.py [run] [weights] [luck] [bars] [tails]
+python docs/scripts/rare_failures_pictures.py [run] [weights] [luck] [bars] [tails]
 """
 
 from __future__ import annotations
@@ -215,6 +215,6 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:
-        place = Path(__file__).parent / f"rare-failures-{name}.png"
+        place = Path(__file__).parents[1] / "pictures" / f"rare-failures-{name}.png"
         PICTURES[name]().savefig(place, dpi=100)
         print(place)

@@ -5,7 +5,7 @@ differ. With the folder of a league at default precision and seed 1, data and pi
 first. Texts are about what was played, be it the whole league or some of its parts:
 
     ocucb league --out league
-    python docs/league_text.py league
+    python docs/scripts/league_text.py league
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ocucb.league.questions import QUESTIONS, Cells
 from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "data" / "league"
 FILES = ("cells.csv", "policies.csv", "skipped.csv")
 PICTURES = ("ratios", *QUESTIONS)
@@ -51,7 +51,7 @@ def keep(folder: Path) -> None:
 
 def picture(name: str) -> Path:
     """Return where a picture of the league is kept."""
-    return ROOT / "docs" / f"league-{name}.png"
+    return ROOT / "docs" / "pictures" / f"league-{name}.png"
 
 
 def shorter(text: str) -> str:
@@ -147,7 +147,7 @@ def question_text(report: Report) -> str:
     """Return the open questions with their answers and pictures."""
     return "\n".join(
         f"**{i}. {one.title}** {one.answer(report.answers)}\n\n"
-        f"![{one.title}](league-{one.name}.png)\n"
+        f"![{one.title}](pictures/league-{one.name}.png)\n"
         for i, one in enumerate(QUESTIONS.values(), 1)
         if one.name in report.questions
     )
@@ -183,7 +183,7 @@ played all of the situation's problems. The first ± is two standard errors of t
 brackets is two standard errors of the jackknife over problems. The last column leaves out one
 problem at a time, by its name in the picture below, and counts how often the same policy is named.)
 
-![Every policy's regret relative to the best on every problem](league-ratios.png)
+![Every policy's regret relative to the best on every problem](pictures/league-ratios.png)
 
 ## Tables
 
