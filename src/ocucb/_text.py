@@ -121,7 +121,7 @@ def remedy(
     spelled: Callable[[str], str] = str.casefold,
     all_: str = "choose from",
 ) -> str:
-    """Return the end of an error about a name that is not known: those near it, or all there are.
+    """Return the end of an error about a name that is not known: the nearest, or all there are.
 
     `spelled` returns a name without what does not matter when it is typed; `all_` begins the list.
 
@@ -129,11 +129,11 @@ def remedy(
     ('did you mean gap?', 'choose from gap, uniform.')
     """
     names = list(known)
-    near = []
-    if isinstance(given, str) and len(given) < 100:
-        near = difflib.get_close_matches(spelled(given), map(spelled, names), n=2, cutoff=0.66)
-    meant = [name for one in near for name in names if spelled(name) == one]
-    return f"did you mean {listed(meant, 'or')}?" if meant else f"{all_} {', '.join(names)}."
+    if isinstance(given, str) and len(given) < 100:  # longer ones would take long
+        forms = {spelled(name): name for name in names}
+        for near in difflib.get_close_matches(spelled(given), forms, n=1, cutoff=0.66):
+            return f"did you mean {forms[near]}?"
+    return f"{all_} {', '.join(names)}."
 
 
 def listed(texts: Iterable[str], last: str = "and") -> str:
