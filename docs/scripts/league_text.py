@@ -62,7 +62,7 @@ def shorter(text: str) -> str:
 def kept_report() -> Report:
     """Return the league in tests/data."""
     cells = read_cells(KEPT / "cells.csv")
-    by_key = {one.key: one for one in cells}
+    by_key = {cell.key: cell for cell in cells}
     with open(KEPT / "skipped.csv", encoding="utf-8", newline="") as file:
         skipped = [Skipped(**row) for row in csv.DictReader(file)]
     players = read_players(KEPT / "policies.csv")
@@ -84,10 +84,11 @@ def kept_report() -> Report:
 def advice_table(report: Report) -> str:
     """Return the advice as a table."""
     rows = [
-        f"| {one.situation} | **{one.pick.player.label}** | {mean_ratio(one.pick)} | "
-        f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} | "
-        f"{one.kept}{f' ({one.others})' if one.others else ''} |\n"
-        for one in advise(report.standings)
+        f"| {advice.situation} | **{advice.pick.player.label}** | {mean_ratio(advice.pick)} | "
+        f"{advice.pick.worst.value:.2f} ({advice.pick.worst.where}) | "
+        f"{', '.join(advice.equals) or '–'} | "
+        f"{advice.kept}{f' ({advice.others})' if advice.others else ''} |\n"
+        for advice in advise(report.standings)
     ]
     head = "| situation | lowest mean regret | geometric mean ratio | worst ratio |"
     more = "not significantly worse | still named without one problem |"
@@ -96,7 +97,7 @@ def advice_table(report: Report) -> str:
 
 def not_known(report: Report) -> str:
     """Return whose disasters are not known well enough to be named, as a paragraph."""
-    found = [one for one in advise(report.standings) if one.unknown]
+    found = [advice for advice in advise(report.standings) if advice.unknown]
     return "".join(
         f"\nNot known well enough to be named ({one.situation.partition(',')[0]}, no disasters): "
         f"{', '.join(one.unknown)}.\n"
@@ -113,10 +114,12 @@ def mean_ratio(row: Row) -> str:
 def short_table(report: Report) -> str:
     """Return the advice as the README has it."""
     rows = [
-        f"| {one.situation} | {listed([f'**{one.pick.player.label}**', *one.equals], 'or')} | "
-        f"{one.pick.mean.value:.2f} ± {2 * one.pick.spread:.2f} | {one.pick.worst.value:.2f} | "
-        f"{one.kept} |\n"
-        for one in advise(report.standings)
+        f"| {advice.situation} | "
+        f"{listed([f'**{advice.pick.player.label}**', *advice.equals], 'or')} | "
+        f"{advice.pick.mean.value:.2f} ± {2 * advice.pick.spread:.2f} | "
+        f"{advice.pick.worst.value:.2f} | "
+        f"{advice.kept} |\n"
+        for advice in advise(report.standings)
     ]
     head = "| your problem | use | regret | at worst | stays best |"
     return f"{head}\n|---|---|---|---|---|\n{''.join(rows)}"

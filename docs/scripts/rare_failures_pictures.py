@@ -31,8 +31,8 @@ def panels(count: int, height: float = 3.6) -> Any:
     """Return a figure and its axes, side by side."""
     figure = Figure(figsize=(9, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False)[0]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 

@@ -90,7 +90,9 @@ def play() -> None:
 
     def watched_play_leader(*arguments: Any) -> Any:
         answer = play_leader(*arguments)
-        before: skip.Lead = next(one for one in arguments if isinstance(one, skip.Lead))
+        before: skip.Lead = next(
+            argument for argument in arguments if isinstance(argument, skip.Lead)
+        )
         leads.append((sys._getframe(1).f_locals["leader"], before.t, answer.t))
         return answer
 

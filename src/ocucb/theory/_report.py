@@ -210,7 +210,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain numbers: the object of ``--json``."""
         H_i = complexities(self.problem.means, self.problem.sigma)
-        titles = {key: {"statement": key, "title": STATEMENTS[key].title} for key in self.statements}
+        titles = {
+            key: {"statement": key, "title": STATEMENTS[key].title} for key in self.statements
+        }
         found = [
             {**titles[key], **asdict(bound), "vacuous": self.is_vacuous(bound)}
             for key, bound in self._sorted()
