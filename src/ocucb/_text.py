@@ -221,9 +221,12 @@ def with_error(
 
     >>> with_error(12.3456, 0.1234), with_error(1234.56, 12.3, digits=1, group=",")
     (('12.35', '± 0.12'), ('1,235', '± 12'))
+    >>> with_error(10.2, 1e-15)
+    ('10.20', '± 0.00')
     """
     decimals = 2
-    if 0.0 < half_width < math.inf:
+    # an error of rounding alone, or too small to be shown, is no reason for more digits
+    if max(5e-10, 1e-9 * abs(value)) < half_width < math.inf:
         # 0.09999 is shown as 0.1
         decimals = min(9, max(0, digits - 1 - math.floor(math.log10(half_width * 1.0001))))
     style = f"{group}.{decimals}f"
