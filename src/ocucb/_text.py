@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import reprlib
 import textwrap
@@ -114,6 +115,27 @@ def to_number(text: str, what: str) -> float:
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
 
 
+def remedy(
+    given: Any,
+    known: Iterable[str],
+    spelled: Callable[[str], str] = str.casefold,
+    all_: str = "choose from",
+) -> str:
+    """Return the end of an error about a name that is not known: the nearest, or all there are.
+
+    `spelled` returns a name without what does not matter when it is typed; `all_` begins the list.
+
+    >>> remedy("gpa", ["gap", "uniform"]), remedy("ten", ["gap", "uniform"])
+    ('did you mean gap?', 'choose from gap, uniform.')
+    """
+    names = list(known)
+    if isinstance(given, str) and len(given) < 100:  # longer ones would take long
+        forms = {spelled(name): name for name in names}
+        for near in difflib.get_close_matches(spelled(given), forms, n=1, cutoff=0.66):
+            return f"did you mean {forms[near]}?"
+    return f"{all_} {', '.join(names)}."
+
+
 def listed(texts: Iterable[str], last: str = "and") -> str:
     """Join texts as in a sentence.
 
@@ -199,9 +221,12 @@ def with_error(
 
     >>> with_error(12.3456, 0.1234), with_error(1234.56, 12.3, digits=1, group=",")
     (('12.35', '± 0.12'), ('1,235', '± 12'))
+    >>> with_error(10.2, 1e-15)
+    ('10.20', '± 0.00')
     """
     decimals = 2
-    if 0.0 < half_width < math.inf:
+    # an error of rounding alone, or too small to be shown, is no reason for more digits
+    if max(5e-10, 1e-9 * abs(value)) < half_width < math.inf:
         # 0.09999 is shown as 0.1
         decimals = min(9, max(0, digits - 1 - math.floor(math.log10(half_width * 1.0001))))
     style = f"{group}.{decimals}f"

@@ -21,7 +21,7 @@ import numpy as np
 
 from ._compile import specialise, translate_numba_errors
 from ._memo import cached_property
-from ._text import listed, shown, split_specification, to_count, to_float
+from ._text import listed, remedy, shown, split_specification, to_count, to_float
 from ._types import Counts, Floats, Words
 from ._users import Snapshot, is_ours, plain
 from .problems import MOST_ARMS, Problem, of_kind
@@ -503,7 +503,7 @@ def prior(
         sigma = numbers.pop("sigma", sigma)
         parameters = {**numbers, **parameters}
         if name not in PRIORS:
-            raise ValueError(f"unknown prior {shown(name)}; choose from {', '.join(PRIORS)}.")
+            raise ValueError(f"unknown prior {shown(name)}; {remedy(name, PRIORS)}")
         if rewards is not None:
             raise ValueError(f"rewards is for functions of your own; {name!r} has its own kind.")
         one = PRIORS[name]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._memo import cached_property
-from ._text import shown, split_specification, to_count
+from ._text import remedy, shown, split_specification, to_count
 from ._types import Floats, Words
 from ._users import plain
 from ._vectors import Numbers, to_bounds, to_positive, to_vector
@@ -411,7 +411,7 @@ def takes_sigma(name: str) -> bool:
     (True, False)
     """
     if name not in KINDS:
-        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
+        raise ValueError(f"unknown kind of reward {shown(name)}; {remedy(name, KINDS)}")
     return "sigma" in inspect.signature(KINDS[name]).parameters
 
 
@@ -550,11 +550,11 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     """
     name, numbers = split_specification(text)
     if name not in INSTANCES:
-        raise ValueError(f"unknown problem {shown(name)}; choose from {', '.join(INSTANCES)}.")
+        raise ValueError(f"unknown problem {shown(name)}; {remedy(name, INSTANCES)}")
     make = INSTANCES[name]
     allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
     for key in numbers:
         if key not in allowed:
-            has = ", ".join(allowed)
-            raise ValueError(f"{name!r} has no parameter {shown(key)}; it has {has}.")
+            has = remedy(key, allowed, all_="it has")
+            raise ValueError(f"{name!r} has no parameter {shown(key)}; {has}")
     return make(**numbers, sigma=sigma)

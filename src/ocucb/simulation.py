@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._compile import cores
-from ._text import shown, to_count, to_float
+from ._keywords import hinted
+from ._text import remedy, shown, to_count, to_float
 from ._types import Counts
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
@@ -65,6 +66,7 @@ class SimulationInterrupted(KeyboardInterrupt):
         self.result = result
 
 
+@hinted
 def simulate(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problem: AnyProblem,
@@ -170,8 +172,8 @@ def simulate(
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if sampling not in ("auto", *SAMPLINGS):
-        known = ", ".join(("auto", *SAMPLINGS))
-        raise ValueError(f"unknown sampling {shown(sampling)}; choose from {known}.")
+        known = remedy(sampling, ("auto", *SAMPLINGS))
+        raise ValueError(f"unknown sampling {shown(sampling)}; {known}")
     if not isinstance(store, Store | str | os.PathLike | None):
         raise TypeError(f"store must be a path or a Store, got {shown(store)}.")
     if store is not None and rng is None:
@@ -250,7 +252,7 @@ def specify(
             f"{policy.label} on {problem.rewards.name} rewards gives other numbers each time, "
             f"whatever the seed, because versions of {thing} cannot be told apart: use plain "
             "functions, numbers and arrays in a formula.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return specification
 
@@ -265,7 +267,7 @@ def _check_rounding(policy: Policy, problem: AnyProblem, horizon: int) -> None:
         place += f", with sigma {problem.sigma:g}"
         if share > 1.0:
             raise ValueError(f"{policy.label}: rounding swamps the noise with {place}; {advice}.")
-        warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=4)
+        warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=5)
 
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
@@ -284,7 +286,7 @@ def _warn_if_short(job: Job) -> None:
             f"{job.specification.policy.label}: {job.merged.runs:,} runs give the mean regret to "
             f"{_percent(job.half_width / mean)}, not to {_percent(job.precision)}; allow "
             "more runs.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

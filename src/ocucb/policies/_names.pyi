@@ -6,10 +6,13 @@ AdaUCB: PolicyFamily
 BayesUCB: PolicyFamily
 BernoulliGittins: PolicyFamily
 BetaThompson: PolicyFamily
+DecayingEpsilonGreedy: PolicyFamily
+EXP3: PolicyFamily
 EpsilonGreedy: PolicyFamily
 ExploreThenCommit: PolicyFamily
 Gittins: PolicyFamily
 GittinsApprox: PolicyFamily
+GradientBandit: PolicyFamily
 Greedy: PolicyFamily
 IMED: PolicyFamily
 IRSFH: PolicyFamily
@@ -34,9 +37,12 @@ OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
+OptimisticStart: PolicyFamily
+Softmax: PolicyFamily
 ThompsonSampling: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
+UCB1: PolicyFamily
 UCBAsymptotic: PolicyFamily
 UCBTuned: PolicyFamily
 UCBV: PolicyFamily

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import shown, to_count, to_float
 from .._types import Floats
 from .._version import __version__
@@ -52,6 +53,7 @@ _FAR = 2**40  # the number of the first of these: no other run comes near
 _RARE = 4.0 / 1024.0  # components with a smaller share serve deviations and tails, not means
 
 
+@hinted
 def sweep(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problems: AnyProblem | Sequence[AnyProblem] | Mapping[float, AnyProblem],
@@ -321,7 +323,7 @@ def _warn_if_short(job: _Job) -> None:
             f"{job.cloud.label}: {job.done:,} runs at each point give the curve to "
             f"{100 * job.width:.2g}% of its height, not to {100 * job.precision:.2g}%; allow more "
             "runs.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

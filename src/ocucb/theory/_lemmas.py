@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import table, to_count, to_float
 from .._types import Counts, Floats
 from .._vectors import Numbers
@@ -144,6 +145,7 @@ class LemmaReport:
         return lemmas_at_work(rows, t, self.walk[t - 1], edges)
 
 
+@hinted
 def check_lemmas(
     means: Numbers,
     horizon: float,
