@@ -30,8 +30,6 @@ from ocucb.paper.sentences import CLAIMS as SENTENCES
 from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.results import UNSEEN
-from ocucb.scheduler import Job
-from ocucb.specification import Block
 from ocucb.store import Store
 
 A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
@@ -407,15 +405,13 @@ def test_restarts_add_up():
 
 def test_time_left_counts_only_what_is_played():
     task = tasks_of([panels()["psi"]], {"psi": 1000}, 1)[0]
-    job = Job(task.specification(), 1000)
     display = Display(True)
     display._task = display._bar.add_task("", total=None, rate="", left="")
     display.begin([task.label], [0.5], 100.0)
-    block = Block(0, job.specification.play(0, 100), 1.0)
-    display.advance(0, job, block, played=False)
+    display.advance(0, 100, 10_000, played=False)
     assert display._bar.tasks[0].completed == 0.0
     assert display._bar.tasks[0].fields["left"] == ""
-    display.advance(0, job, block, played=True)
+    display.advance(0, 100, 10_000, played=True)
     assert display._bar.tasks[0].completed == 50.0
     assert display._bar.tasks[0].fields["left"].endswith(" s left")
 

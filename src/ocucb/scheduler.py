@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ._types import Floats
 from ._waiting import NAP, Interrupts, outcome_of
 from .importance import HARMLESS, PILOT_RUNS, Pilot, first_mixture, improved, obstacle
 from .problems import Problem
@@ -44,14 +45,22 @@ class Job:
     control_variates: bool = True  # whether means are corrected for luck
 
     @property
-    def mean(self) -> Estimate:
-        """The mean regret at the horizon, its error allowing for failures that were not seen."""
+    def means(self) -> tuple[Floats, Floats]:
+        """The mean regret at each checkpoint, and its error.
+
+        The error allows for failures that were not seen.
+        """
         assert self.merged is not None
         unseen = self.specification.description.unseen(self.merged.runs)
         curve = self.merged.curve(unseen, self.control_variates)
         seen = curve.corrected or self.merged.runs < 2
-        error = float(curve.stderr[-1])
-        return Estimate(float(curve.regret[-1]), error if seen else math.hypot(error, unseen[-1]))
+        return curve.regret, curve.stderr if seen else np.hypot(curve.stderr, unseen)
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean regret at the horizon, its error allowing for failures that were not seen."""
+        values, errors = self.means
+        return Estimate(float(values[-1]), float(errors[-1]))
 
     @property
     def finished(self) -> bool:

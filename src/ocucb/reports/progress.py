@@ -9,8 +9,6 @@ from typing import Any
 
 from .._text import duration
 from ..progress import progress_bar
-from ..scheduler import Job
-from ..specification import Block
 
 
 class Display:
@@ -47,14 +45,16 @@ class Display:
         if self._bar is not None:
             self._bar.update(self._task, total=total, completed=0.0)
 
-    def advance(self, number: int, job: Job, block: Block, played: bool) -> None:
-        """Record a block of the task with this number; only blocks that are played take time."""
+    def advance(self, number: int, runs: int, rounds: float, played: bool) -> None:
+        """Record runs of the task with this number; only those that are played take time.
+
+        `rounds` is the number of rounds in one run.
+        """
         if self._bar is None:
             return
-        runs = block.moments.runs
         if played:
             self._work = min(self._total, self._work + self._a_run[number] * runs)
-            self._pulls += float(runs) * job.specification.horizon
+            self._pulls += float(runs) * rounds
         spent = time.monotonic() - self._began
         left = spent * (self._total - self._work) / self._work if self._work > 0.0 else 0.0
         self._bar.update(
