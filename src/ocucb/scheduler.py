@@ -46,19 +46,18 @@ class Job:
 
     @property
     def means(self) -> tuple[Floats, Floats]:
-        """The mean regret at each checkpoint, and its error.
+        """The mean regret at each checkpoint, its error allowing for failures that were not seen.
 
-        The error allows for failures that were not seen.
+        That of a result does so only if the mean is corrected, where it is never larger than here.
         """
         assert self.merged is not None
+        curve = self.merged.curve(0.0, self.control_variates)
         unseen = self.specification.description.unseen(self.merged.runs)
-        curve = self.merged.curve(unseen, self.control_variates)
-        seen = curve.corrected or self.merged.runs < 2
-        return curve.regret, curve.stderr if seen else np.hypot(curve.stderr, unseen)
+        return curve.regret, np.hypot(curve.stderr, unseen)
 
     @property
     def mean(self) -> Estimate:
-        """The mean regret at the horizon, its error allowing for failures that were not seen."""
+        """The last of these: at the horizon."""
         values, errors = self.means
         return Estimate(float(values[-1]), float(errors[-1]))
 
