@@ -81,8 +81,12 @@ class Exchange:
         """Compute what pooling needs to know: nothing."""
 
     def unseen(self, runs: int) -> Floats:
-        """Return the standard error owing to failures that no run has shown: as of plain runs."""
-        return self.source.description.unseen(runs)
+        """Return the standard error owing to failures that no run has shown.
+
+        A run and its mirror image are about as likely to fail, and count about half each: they see
+        as much as two plain runs.
+        """
+        return self.source.description.unseen(2 * runs)
 
     def prepare(self) -> None:
         """Compile what is needed, so that errors surface before play."""

@@ -132,7 +132,7 @@ def reproduce(
     others = ("again.csv", "claims.csv", "index.html")
     runs_kept = folder / "results.db"
     check_writable(*(folder / name for name in (*data, *drawn, *others)), store=runs_kept)
-    began = time.monotonic()
+    began, processor = time.monotonic(), time.process_time()
     with Store(runs_kept) as store, Display(progress) as display:
 
         def measured(tasks: list[Task]) -> list[Point]:
@@ -162,11 +162,11 @@ def reproduce(
         table = [("panel", *_COLUMNS), *rows]
         files.append(_write_table(folder / "again.csv", table, failures))
         display.say("drawing")
-        spent = time.monotonic() - began
+        spent = time.monotonic() - began, time.process_time() - processor
         files += _write_figures(folder, every, points, failures)
         findings = judge(points, again)
         files.append(_write_table(folder / "claims.csv", _finding_rows(findings), failures))
-        report = Report(points, findings, every, seed, threads, spent)
+        report = Report(points, findings, every, seed, threads, *spent)
         files.append(folder / "index.html")
         with noting(failures, files[-1]), replacing(files[-1]) as file:
             file.write(page(report, folder))
