@@ -18,6 +18,7 @@ import pytest
 import ocucb
 from helpers import invoke
 from ocucb import pooling
+from ocucb._waiting import Interrupts
 from ocucb.importance import run_weights
 from ocucb.pooling import Sums
 from ocucb.problems import Problem
@@ -26,6 +27,7 @@ from ocucb.sweeps import cloud as clouds
 from ocucb.sweeps import measure
 from ocucb.sweeps.estimates import BATCHES, jackknife
 from ocucb.sweeps.horizons import may_use_horizon
+from ocucb.sweeps.play import Team
 from ocucb.sweeps.result import SweepCurve, _sign_change, _top
 
 GAPS = [0.2, 0.35, 0.5, 0.65, 0.8]
@@ -162,8 +164,8 @@ def slow_terms(pool, source, outcome):
         weight, target = likely[i] / mixed, pool.problems[i]
         luck = outcome.arm_noise - pulls * (target.means - here.means)
         best = target.gaps == 0.0
-        left = likely[i - (i - low + 1) // 2] / mixed if low < i else 0.0 * mixed
-        right = likely[i + (high - i + 1) // 2] / mixed if high > i else 0.0 * mixed
+        left = likely[i - (i - low + 1) // 2] / mixed if low < i else np.ones(mixed.shape)
+        right = likely[i + (high - i + 1) // 2] / mixed if high > i else np.ones(mixed.shape)
         regret = pulls @ target.gaps
         terms = regret, 1.0, luck[:, ~best].sum(axis=1), luck[:, best].sum(axis=1)
         found.append([*(weight * term for term in terms), left, right])
@@ -173,8 +175,7 @@ def slow_terms(pool, source, outcome):
 def cloud_of(policy, problems, horizon, seed=1):
     axis = measure.axis_of(policy, problems, horizon, None)
     sources = measure._sources(axis, axis.lines[0], seed)
-    team = measure._Team(1, None, None, measure.Interrupts())
-    return team.cloud(axis, sources)
+    return Team(1, None, None, Interrupts()).cloud(sources, True)
 
 
 FAMILIES = {
