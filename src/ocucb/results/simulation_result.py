@@ -6,10 +6,11 @@ import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import _docstrings
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
 from .._text import shown, table_of, with_error
@@ -21,6 +22,7 @@ from .moments import Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
     import pandas
 
@@ -170,32 +172,29 @@ class SimulationResult:
         """Write `rows` to the CSV file `path`."""
         files.write_csv(path, COLUMNS, self.rows())
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Plot regret over time, with bands of two standard errors.
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
+        """Plot regret over time, with bands of two standard errors."""
+        from ..figures import Look, over_time, written
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        """
-        from ..figures import regret_panels, written
+        return written(over_time(self, Look(ax, xscale, yscale, labels, title)), path)
 
-        return written(regret_panels([self]), path)
-
-    def plot_tail(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+    def plot_tail(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot the probability that the final regret exceeds x, with bands of two standard errors.
 
         Both axes are logarithmic; probabilities below 1e-7 are left out. A flat stretch far to the
         right means that runs either go well or fail.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
         """
-        from ..figures import tails, written
+        from ..figures import Look, tail, written
 
-        return written(tails([self]), path)
+        return written(tail(self, Look(ax, xscale, yscale, labels, title)), path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to `path`, a JSON file that `load` reads."""
@@ -227,6 +226,8 @@ class SimulationResult:
             raise damaged(path, error) from None
         return SimulationResult(made, **facts)
 
+
+_docstrings.complete([SimulationResult.plot, SimulationResult.plot_tail], _docstrings.PLOT)
 
 # The columns of tables: the title, and the text for a policy.
 _TABLE: dict[str, Callable[[PolicyResult], str]] = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import _docstrings
 from .._text import listed, table_of, with_error
 from .._types import Floats
 from ..policies import Policy
@@ -256,24 +257,21 @@ class TuningResult:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        ax: matplotlib.axes.Axes | None = None,
-    ) -> matplotlib.figure.Figure:
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot what was found: a curve over one parameter, a map over two.
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        ax : matplotlib Axes, optional
-            Where to draw the best policy's picture; by default, every policy gets a panel.
+        Every policy gets a panel, or on the axes that are given only the best one.
         """
-        from ..figures import written
+        from ..figures import Look, written
         from .drawing import picture
 
-        return written(picture(self, ax), path)
+        return written(picture(self, Look(ax, xscale, yscale, labels, title)), path)
+
+
+_docstrings.complete([TuningResult.plot], _docstrings.PLOT)
 
 
 class _Row(NamedTuple):
