@@ -199,7 +199,7 @@ def assert_luck_is_fair(playing: Playing, case: Case, runs: int = 20_000) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "engine"), [(name, one) for name, case in LUCKY.items() for one in case.engines]
+    ("name", "engine"), [(name, kind) for name, case in LUCKY.items() for kind in case.engines]
 )
 def test_luck_is_fair(name, engine):
     case = LUCKY[name]

@@ -191,8 +191,8 @@ def test_json_object(result):
 
 def test_data_frame_and_csv(result, tmp_path):
     frame = result.to_dataframe()
-    assert len(frame) == sum(one.checkpoints.size for one in result)
-    assert set(frame.policy) == {one.policy for one in result}
+    assert len(frame) == sum(player.checkpoints.size for player in result)
+    assert set(frame.policy) == {player.policy for player in result}
     result.to_csv(tmp_path / "regret.csv")
     with open(tmp_path / "regret.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -492,7 +492,7 @@ def test_plot(result, tmp_path):
         figure = result.plot(path)
         assert path.read_bytes().startswith(magic)
     axes = figure.axes[0]
-    assert [line.get_label() for line in axes.get_lines()] == [one.label for one in result]
+    assert [line.get_label() for line in axes.get_lines()] == [player.label for player in result]
     assert (axes.get_lines()[0].get_ydata() == result[0].regret).all()
     with pytest.raises(ValueError, match="ending must be one of"):
         result.plot(tmp_path / "figure.txt")
@@ -504,7 +504,7 @@ def test_plot_tail(result, tmp_path):
     (axes,) = result.plot_tail(path).axes
     assert path.read_bytes().startswith(b"\x89PNG")
     assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert [line.get_label() for line in axes.get_lines()] == [one.label for one in result]
+    assert [line.get_label() for line in axes.get_lines()] == [player.label for player in result]
     for line, one in zip(axes.get_lines(), result, strict=True):
         x, p = line.get_xdata(), line.get_ydata()
         assert one.tail(float(x[0])).value == p[0] > 0.0

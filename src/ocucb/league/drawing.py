@@ -144,8 +144,8 @@ def _by_horizon(
         every = list(lines(problem))
         styles = policy_styles(policy for policy, _, _ in every)
         for policy, label, found in every:
-            xs = [float(one.where) for one in found]
-            values, errors = [one.value for one in found], [one.error for one in found]
+            xs = [float(point.where) for point in found]
+            values, errors = [point.value for point in found], [point.error for point in found]
             draw_estimates(its_axes, xs, values, errors, styles[policy], label=label)
         its_axes.axhline(1.0, color=GREY, linewidth=0.7)
         its_axes.set(xscale="log", xlabel="horizon $n$", ylabel="")

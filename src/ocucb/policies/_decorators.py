@@ -129,7 +129,7 @@ def kl_policy(function: Callable[..., float], /, **facts: Any) -> PolicyFamily:
         raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")
     if family.bounded_form is not None:
         return family
-    declared = {one.name: getattr(family.rule, one.name) for one in fields(family.rule)}
+    declared = {field.name: getattr(family.rule, field.name) for field in fields(family.rule)}
     bounded = changed(family, rule=_rules.BernoulliKLRule(**declared))
     variance = changed(family, rule=_rules.MomentKLRule(**declared))
     return changed(family, bounded_form=bounded, variance_form=variance)
@@ -274,7 +274,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
             f"order, got {', '.join(given) or 'none'}."
         )
     rule, inputs = forms[state]
-    defaults = {one.name: _default(title, one) for one in arguments[len(state) :]}
+    defaults = {parameter.name: _default(title, parameter) for parameter in arguments[len(state) :]}
     facts = {
         "name": title.lower().replace("_", "-"),
         "label": title,
@@ -286,7 +286,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
     declared = {name: facts.pop(name) for name in {*_declarations(*rules)} & facts.keys()}
     for name in sorted(declared.keys() - _declarations(rule)):
         if declared.pop(name):
-            (other,) = (_STATED[one] for one in rules if one is not rule)
+            (other,) = (_STATED[kind] for kind in rules if kind is not rule)
             raise TypeError(f"{title} declares {name}, which is for policies stated as {other}.")
     facts.update(rule=rule(function, inputs, **declared), defaults=defaults)
     return family_of(facts, inspect.getdoc(function), function.__module__)
@@ -294,7 +294,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
 
 def _declarations(*rules: type[_rules.Rule]) -> set[str]:
     """Return what rules of these types can declare."""
-    return {one.name for rule in rules for one in fields(rule)} - {"source", "inputs"}
+    return {field.name for rule in rules for field in fields(rule)} - {"source", "inputs"}
 
 
 def _default(title: str, parameter: inspect.Parameter) -> float:
@@ -310,7 +310,7 @@ def _check_facts(
     title: str, rules: Rules, facts: dict[str, Any], defaults: Mapping[str, float]
 ) -> None:
     """Refuse unknown declarations and invalid values."""
-    mine = {one.name for one in fields(PolicyFamily)} - {"rule", "defaults"}
+    mine = {field.name for field in fields(PolicyFamily)} - {"rule", "defaults"}
     allowed = mine | _declarations(*rules)
     for name in facts.keys() - allowed:
         raise TypeError(
@@ -339,7 +339,7 @@ def _check_facts(
     for name in ("valid", "proved"):
         ranges = facts.get(name, {})
         if not isinstance(ranges, Mapping) or not all(
-            isinstance(one, Range) for one in ranges.values()
+            isinstance(given, Range) for given in ranges.values()
         ):
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():

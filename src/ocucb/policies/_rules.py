@@ -52,7 +52,7 @@ class Rule:
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What it consists of, by the names that identify it."""
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {_KNOWN_AS.get(name, name): one for name, one in facts.items() if callable(one)}
 
     @property

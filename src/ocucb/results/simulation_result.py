@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 from .. import _docstrings
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
-from .._text import shown, table_of, with_error
+from .._text import table_of, with_error
 from .._types import Floats
 from ..importance import FEWEST_TILTED
 from ..problems import UNEQUAL
 from . import files
 from .moments import Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
+from .records import Records, entry_of
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
-    import pandas
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationResult:
+class SimulationResult(Records):
     """What `simulate` returns: one `PolicyResult` per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
@@ -97,17 +97,7 @@ class SimulationResult:
         return len(self.policies)
 
     def __getitem__(self, which: int | str) -> PolicyResult:
-        if not isinstance(which, str):
-            return self.policies[which]
-        exact = [player for player in self if which in (player.policy, player.label)]
-        family = [player for player in self if which == player.policy.partition(":")[0]]
-        found = exact or family
-        names = [player.policy for player in found or self]
-        if not found:
-            raise KeyError(f"no policy {shown(which)}; choose from {names}.")
-        if len(found) > 1:
-            raise KeyError(f"{which!r} matches {names}; use the full name or the position.")
-        return found[0]
+        return entry_of(self.policies, which, "policy")
 
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
@@ -157,20 +147,6 @@ class SimulationResult:
             for player in self
             for i in range(player.checkpoints.size)
         ]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
-            ) from None
-        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to the CSV file `path`."""
-        files.write_csv(path, COLUMNS, self.rows())
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
