@@ -16,10 +16,8 @@ from .palette import (
     BLACK,
     BLUE,
     GREEN,
-    GREY,
     ORANGE,
     PALETTE,
-    POLICY_STYLES,
     PURPLE,
     RED,
     SEQUENTIAL,
@@ -29,24 +27,25 @@ from .palette import (
     policy_styles,
     shades,
 )
-from .panels import (
-    BARS,
-    Look,
-    check_ending,
-    draw_estimates,
-    empty_panels,
-    figure_of,
-    legend,
-    set_title,
-    write,
-    written,
-)
-from .regret import over_time, regret_panels, tail, tails
+
+# what other rooms use as well
+from .palette import GREY as GREY
+from .palette import POLICY_STYLES as POLICY_STYLES
+from .panels import BARS as BARS
+from .panels import Look as Look
+from .panels import check_ending as check_ending
+from .panels import draw_estimates, empty_panels, write
+from .panels import figure_of as figure_of
+from .panels import legend as legend
+from .panels import set_title as set_title
+from .panels import written as written
+from .regret import over_time as over_time
+from .regret import regret_panels as regret_panels
+from .regret import tail as tail
+from .regret import tails as tails
 from .rulers import round_ticks
 
 __all__ = [
-    "BARS", "BLACK", "BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "POLICY_STYLES", "PURPLE", "RED",
-    "SEQUENTIAL", "SKY", "WINE", "Look", "Style", "check_ending", "draw_estimates", "empty_panels",
-    "figure_of", "legend", "over_time", "policy_styles", "regret_panels", "round_ticks",
-    "set_title", "shades", "tail", "tails", "write", "written",
+    "BLACK", "BLUE", "GREEN", "ORANGE", "PALETTE", "PURPLE", "RED", "SEQUENTIAL", "SKY", "WINE",
+    "Style", "draw_estimates", "empty_panels", "policy_styles", "round_ticks", "shades", "write",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult(Records):
-    """What `simulate` returns: one `PolicyResult` per policy.
+    r"""What `simulate` returns: one `PolicyResult` per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
     short name, use the full one: ``result["ocucb:alpha=3,psi=2"]``.
@@ -71,6 +71,8 @@ class SimulationResult(Records):
     ('ucb:constant=2', 100, 10)
     >>> int(result.to_dataframe()["t"].max())
     100
+    >>> print(result.to_latex().splitlines()[0])
+    \begin{tabular}{lr@{\,}lrrr}
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/regret.csv")
@@ -122,6 +124,11 @@ class SimulationResult(Records):
                 f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
             )
         return "\n".join(lines)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        columns = [title for title in _TABLE if title not in ("engine", "seconds")]
+        rows = [tuple(_TABLE[title](player) for title in columns) for player in self]
+        return [tuple(columns), *rows]
 
     def _told(self) -> list[str]:
         """Return what policies were told about the noise, where that is not true of all arms."""

@@ -257,6 +257,14 @@ class SweepResult(Records):
 
     def table(self) -> str:
         """Return the curves as text, one line per point; error bars are two standard errors."""
+        rows = self._cells()
+        lines = [table(rows, tuple(range(2, len(rows[0]), 2))), f"{self.problem}, seed {self.seed}"]
+        for curve in self:
+            how = ", each of which counts for its neighbours" if curve.pooled else ""
+            lines.append(f"{curve.label}: {curve.runs:,} runs at each point{how}")
+        return "\n".join(lines)
+
+    def _cells(self) -> list[tuple[str, ...]]:
         heading = [self.axis]
         for curve in self:
             heading += [curve.label, "± 2 s.e."]
@@ -266,12 +274,7 @@ class SweepResult(Records):
             for curve in self:
                 row += with_error(float(curve.regret[i]), 2.0 * float(curve.stderr[i]))
             rows.append(tuple(row))
-        left = tuple(range(2, len(heading), 2))
-        lines = [table(rows, left), f"{self.problem}, seed {self.seed}"]
-        for curve in self:
-            how = ", each of which counts for its neighbours" if curve.pooled else ""
-            lines.append(f"{curve.label}: {curve.runs:,} runs at each point{how}")
-        return "\n".join(lines)
+        return rows
 
     def __repr__(self) -> str:
         return self.table()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _docstrings
-from .._text import listed, table_of, with_error
+from .._text import listed, table, with_error
 from .._types import Floats
 from ..policies import Policy
 from ..results import Estimate
@@ -165,16 +165,9 @@ class TuningResult(Records):
 
     def table(self) -> str:
         """Return the result as text: each policy before and after, and what that means."""
-        rows = [row for contender in self.contenders for row in _rows_of(contender)]
-        columns: dict[str, Callable[[_Row], str]] = {
-            "policy": lambda row: row.policy.label,
-            self.measure: lambda row: _pair(row.value)[0],
-            "± 2 s.e.": lambda row: _pair(row.value)[1],
-        }
-        if len(self.problems) > 1:
-            for p, name in enumerate(self.problems):
-                columns[name] = lambda row, p=p: _pair(row.values[p])[0]  # type: ignore[misc]
-        lines = [table_of(rows, columns, left=("policy", "± 2 s.e."))]
+        cells = self._cells()
+        text = tuple(i for i, title in enumerate(cells[0]) if title in ("policy", "± 2 s.e."))
+        lines = [table(cells, text)]
         place = f"{listed(self.problems)}, horizon {self.horizon:,}, seed {self.seed}"
         lines.append(place + ("; error bars are from fresh runs" * (not self.interrupted)))
         for p, best in enumerate(self.references):
@@ -185,6 +178,18 @@ class TuningResult(Records):
         if self.best.is_ours:
             lines.append(f"command line: -p {self.command}")
         return "\n".join(lines)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        rows = [row for contender in self.contenders for row in _rows_of(contender)]
+        columns: dict[str, Callable[[_Row], str]] = {
+            "policy": lambda row: row.policy.label,
+            self.measure: lambda row: _pair(row.value)[0],
+            "± 2 s.e.": lambda row: _pair(row.value)[1],
+        }
+        if len(self.problems) > 1:
+            for p, name in enumerate(self.problems):
+                columns[name] = lambda row, p=p: _pair(row.values[p])[0]  # type: ignore[misc]
+        return [tuple(columns), *(tuple(text(row) for text in columns.values()) for row in rows)]
 
     def __repr__(self) -> str:
         return self.table()
