@@ -262,7 +262,8 @@ def cells_of(latex: str) -> list[list[str]]:
     assert [lines[0], lines[2], lines[-1]] == [r"\toprule", r"\midrule", r"\bottomrule"]
     rows = [line.removesuffix(r" \\").split(" & ") for line in lines[1:-1] if " & " in line]
     assert {len(row) for row in rows} == {len(columns)}
-    return [[cell.replace(r"$\pm$", "±").replace("\\", "") for cell in row] for row in rows]
+    plain = {r"$\pm$": "±", "$<$": "<", "\\": ""}
+    return [[re.sub(r"\$\\pm\$|\$<\$|\\", lambda m: plain[m[0]], c) for c in row] for row in rows]
 
 
 def test_latex_has_the_numbers_of_the_table(result, swept, tuned):
@@ -277,11 +278,11 @@ def test_latex_has_the_numbers_of_the_table(result, swept, tuned):
 def test_latex_has_no_bare_signs():
     from ocucb._text import latex_table
 
-    text = latex_table([("a & b", "100%"), ("c_1 {x} ~ ^ \\ # $", "1"), ("α × 2·3", "10,000")])
+    text = latex_table([("a & b", "100%"), ("c_1 {x} ~ ^ \\ # $", "< 1%"), ("α × 2·3", "10,000")])
     first, second, third = text.splitlines()[2], text.splitlines()[4], text.splitlines()[5]
     assert first == r"a \& b & 100\% \\"
     assert second == (
-        r"c\_1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \# \$ & 1 \\"
+        r"c\_1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \# \$ & $<$ 1\% \\"
     )
     assert third == r"$\alpha$ $\times$ 2$\cdot$3 & 10,000 \\"
     assert text.startswith(r"\begin{tabular}{lr}")

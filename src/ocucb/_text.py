@@ -188,6 +188,7 @@ _LATEX = str.maketrans(
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
+        **{sign: f"${sign}$" for sign in "<>"},
         "±": r"$\pm$",
         **{letter: f"${name}$" for letter, name in zip("αψγσεηΔ×·", _GREEK, strict=True)},
     }
@@ -220,7 +221,7 @@ def latex_table(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", "") or "nan")
+        float(text.replace(",", "").removeprefix("< ").removesuffix("%") or "nan")
     except ValueError:
         return False
     return True

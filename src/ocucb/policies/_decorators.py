@@ -191,6 +191,10 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
         probabilities : callable
             ``probabilities(t, horizon, pulls, sums, sigma, memory, ...)`` writes the probability of
             each arm into the first entries of `memory`.
+        stops : bool
+            It has a rule to stop. The first two numbers of `memory` are then the rounds that it
+            took, 0 until then, and the number of the arm that it recommends, which it plays from
+            there on.
 
     Returns
     -------
@@ -326,10 +330,12 @@ def _check_facts(
             f"{title}'s unplayed_index must be {', '.join(map(repr, known))} or None, "
             f"got {declared!r}."
         )
-    for name in ("binary", "needs_sigma", "concave", "check"):
+    for name in ("binary", "needs_sigma", "concave", "check", "stops"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
-    values = {"unplayed_index", "concave"}
+    if facts.get("stops") and facts.get("memory") is None:
+        raise TypeError(f"{title} declares stops, so it must declare memory, too.")
+    values = {"unplayed_index", "concave", "stops"}
     for name in sorted({"table"} | _declarations(*rules) - values):
         if facts.get(name) is None:
             continue

@@ -76,6 +76,11 @@ class Rule:
         """Whether it can be played without evaluating every arm in every round."""
         return False
 
+    @property
+    def can_stop(self) -> bool:
+        """Whether it has a rule to stop."""
+        return False
+
     def memory_size(self, arms: int) -> int:
         """Return how many numbers it remembers."""
         return 0
@@ -193,9 +198,18 @@ class ChoiceRule(Rule):
     memory: Callable[[int], int] | None = None
     challenger_index: Callable[..., float] | None = None
     probabilities: Callable[..., None] | None = None
+    stops: bool = False
 
     forms = (_CHOICE, (*_CHOICE[:4], "squares", *_CHOICE[4:]))
     kind = "choice"
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return (*super().identity, *("stops",) * self.stops)
+
+    @property
+    def can_stop(self) -> bool:
+        return self.stops
 
     def memory_size(self, arms: int) -> int:
         return 0 if self.memory is None else self.memory(arms)

@@ -18,7 +18,7 @@ from .._types import Floats
 from ..importance import FEWEST_TILTED
 from ..problems import UNEQUAL
 from . import files
-from .moments import Moments
+from .moments import Estimate, Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
 from .records import Records, entry_of
 
@@ -72,7 +72,7 @@ class SimulationResult(Records):
     >>> int(result.to_dataframe()["t"].max())
     100
     >>> print(result.to_latex().splitlines()[0])
-    \begin{tabular}{lr@{\,}lrrr}
+    \begin{tabular}{lr@{\,}lrrrr}
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/regret.csv")
@@ -212,6 +212,19 @@ class SimulationResult(Records):
 
 _docstrings.complete([SimulationResult.plot, SimulationResult.plot_tail], _docstrings.PLOT)
 
+
+def _chance(estimate: Estimate) -> str:
+    """Write a probability, or an upper bound where its error is larger than half of it."""
+    value, stderr = estimate
+    if value < 2.0 * stderr:
+        return f"< {100.0 * min(1.0, value + 2.0 * stderr):.2g}%"
+    return f"{100.0 * value:.3g}%"
+
+
+def _at_end(player: PolicyResult, i: int, value: float) -> float | None:
+    return value if i == player.checkpoints.size - 1 else None
+
+
 # The columns of tables: the title, and the text for a policy.
 _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "policy": lambda player: player.label,
@@ -219,6 +232,7 @@ _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "± 2 s.e.": lambda player: mean_with_error(player)[1],
     "median": lambda player: f"{player.quantile(0.5):.4g}",
     "95%": lambda player: f"{player.quantile(0.95):.4g}",
+    "wrong": lambda player: _chance(player.wrong),
     "runs": lambda player: f"{player.runs:,}",
     "engine": lambda player: player.engine,
     "seconds": lambda player: f"{player.seconds:.2f}",
@@ -234,6 +248,8 @@ COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "runs": lambda result, player, i: player.runs,
     "mean_regret": lambda result, player, i: float(player.regret[i]),
     "stderr": lambda result, player, i: float(player.stderr[i]),
+    "wrong": lambda result, player, i: _at_end(player, i, player.wrong.value),
+    "simple_regret": lambda result, player, i: _at_end(player, i, player.simple_regret.value),
 }
 
 
