@@ -18,7 +18,14 @@ from .._text import split_specification
 
 
 class Style(NamedTuple):
-    """How a line is drawn: its colour, and its dashes as matplotlib's ``linestyle`` takes them.
+    """How a line is drawn.
+
+    Attributes
+    ----------
+    color : str
+        As matplotlib takes it.
+    dashes : str or tuple
+        What matplotlib calls ``linestyle``.
 
     Examples
     --------
@@ -97,7 +104,7 @@ def policy_styles(policies: Iterable[str]) -> dict[str, Style]:
     >>> styles["moss:constant=2"] == figures.GREEN, styles["mine"].color == figures.RED.color
     (True, True)
     >>> styles["moss:constant=4"].color
-    '#00543d'
+    '#00553e'
     """
     families: dict[str, list[str]] = {}
     for policy in dict.fromkeys(policies):
@@ -162,7 +169,7 @@ def shades(count: int) -> list[Style]:
     --------
     >>> from ocucb import figures
     >>> [style.color for style in figures.shades(3)]
-    ['#440154', '#25848e', '#addc30']
+    ['#440154', '#2a788e', '#7ad151']
     """
     chosen = (colormaps[SEQUENTIAL](0.8 * i / max(1, count - 1)) for i in range(count))
     return [Style(to_hex(color), _DASHES[i % len(_DASHES)]) for i, color in enumerate(chosen)]
