@@ -12,8 +12,8 @@ from pathlib import Path
 
 from .._text import duration
 from .._version import __version__
-from ..reports.page import Section, circumstances, document, embedded, facts_table, figure
-from ..reports.pictures import to_svg
+from ..reports.page import Section, circumstances, document, facts_table, figure
+from ..reports.pictures import ENDINGS, to_svg
 from .claims import (
     DECIDED,
     DEPENDS,
@@ -139,17 +139,16 @@ def _moss_option(points: Sequence[Point]) -> str:
 
 def _figure(name: str, report: Report, folder: Path) -> str:
     title, parts = FIGURES[name]
-    printed = ""
-    if name in PAPERS:
-        image = embedded(folder, f"{name}-paper", f"{title}, as the paper draws it")
-        printed = f"<details><summary>as the paper draws it</summary>{image}</details>"
     commands = "".join(_panel(part, report) for part in parts if name != "teaser")
     if name == "teaser":
         commands = "<tr><td>teaser</td><td colspan=3><code>ocucb reproduce teaser</code></td></tr>"
-    return figure(folder, name, title, _explained(name), f"{printed}<table>{commands}</table>")
+    return figure(folder, name, title, _explained(name), f"<table>{commands}</table>")
 
 
 def _explained(name: str) -> str:
+    if name in PAPERS:
+        files = " ".join(f'<a href="{name}-paper.{ending}">{ending}</a>' for ending in ENDINGS)
+        return f"Bands are two standard errors. As the paper draws it: {files}. Ours:"
     if name != "fig-tails":
         return "Bands are two standard errors."
     return (

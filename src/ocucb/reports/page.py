@@ -53,19 +53,14 @@ def document(title: str, intro: str, sections: Iterable[Section], style: str = "
 
 def figure(folder: Path, name: str, title: str, caption: str, more: str = "") -> str:
     """Return a figure of the folder with its files; `caption` and `more` are HTML."""
+    picture = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
     files = " ".join(f'<a href="{name}.{ending}">{ending}</a>' for ending in ENDINGS)
     return f"""<figure id="{name}">
-{embedded(folder, name, title)}
+<img src="data:image/svg+xml;base64,{picture}" alt="{escape(title)}">
 <figcaption><b>{escape(title)}.</b> {caption} {files}
 {more}</figcaption>
 </figure>
 """
-
-
-def embedded(folder: Path, name: str, title: str) -> str:
-    """Return a picture of the folder, as HTML that contains it."""
-    picture = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    return f'<img src="data:image/svg+xml;base64,{picture}" alt="{escape(title)}">'
 
 
 def circumstances() -> dict[str, str]:
