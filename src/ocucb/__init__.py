@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
-    "live": ["Bandit", "Summary"],
+    "live": ["Bandit", "Summary", "Verdict"],
     "policies": [
         "Policy",
         "PolicyFamily",
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from . import theory as theory
     from .live import Bandit as Bandit
     from .live import Summary as Summary
+    from .live import Verdict as Verdict
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import choice_policy as choice_policy
