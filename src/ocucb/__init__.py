@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
+    "inference.analysis": ["Analysis", "Finding", "analyse"],
     "live": ["Bandit", "Summary", "Verdict"],
     "policies": [
         "Policy",
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .inference.analysis import Analysis as Analysis
+    from .inference.analysis import Finding as Finding
+    from .inference.analysis import analyse as analyse
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .live import Verdict as Verdict

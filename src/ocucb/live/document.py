@@ -140,7 +140,7 @@ def _with_squares(document: dict[str, Any]) -> dict[str, Any]:
         return document
     if not (_all(is_number)(pulls) and _all(is_number)(sums) and len(pulls) == len(sums)):  # type: ignore[arg-type]
         return document  # damaged
-    return {**document, "squares": largest_squares(*np.array([pulls, sums]), 0.0, 1.0).tolist()}
+    return {**document, "squares": _largest(pulls, sums, [0.0, 1.0])}
 
 
 def _with_squares_of_bounds(document: dict[str, Any]) -> dict[str, Any]:
@@ -152,10 +152,13 @@ def _with_squares_of_bounds(document: dict[str, Any]) -> dict[str, Any]:
         return document  # damaged
     if len(pulls) != len(sums):  # type: ignore[arg-type]
         return document  # damaged, too
-    return {
-        **document,
-        "squares": largest_squares(*np.array([pulls, sums]), bounds[0], bounds[1]).tolist(),
-    }
+    return {**document, "squares": _largest(pulls, sums, bounds)}
+
+
+def _largest(pulls: Any, sums: Any, bounds: Any) -> list[float]:
+    """Return the largest squares of a document as a list."""
+    found: list[float] = largest_squares(np.array(pulls), np.array(sums), *bounds).tolist()
+    return found
 
 
 def largest_squares(pulls: Floats, sums: Floats, low: float, high: float) -> Floats:
