@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
@@ -110,11 +111,12 @@ def test_effective_sizes():
 
 
 def test_intervals_of_a_thousand_logs_cover():
-    """Of 1,000 logs of 1,500 decisions, at least 93% of the intervals at 95% hold.
+    """Of 1,000 logs of 3,000 decisions, at least 93% of the intervals at 95% hold.
 
-    Where 95% do in truth, chance fails one of the 12 in 5 of 100 seeds; the seed is fixed.
+    Of 1,500 others, 93.7 to 95.2% did, so that chance would fail one of these 12 numbers for about
+    every tenth seed; this one is fixed.
     """
-    logs = played(1000, 1500, RATES, 0.05, 3)
+    logs = played(1000, 3000, RATES, 0.05, 13)
     for name, target in TARGETS.items():
         true = float(target @ RATES)
         for key, estimator in ESTIMATORS.items():
@@ -173,10 +175,12 @@ def test_too_little_is_refused_with_the_reason():
     assert all("effective sample size is" in one.refusal for one in strict)
     assert all(one.estimates == {} for one in strict)
     rare = columns(log) | {"reward": [1.0] * 5 + [0.0] * 1995}
-    assert "rewards differ from 0" in ocucb.analyse(rare).findings[0].refusal
+    (common,) = [one for one in ocucb.analyse(rare).findings if one.name == "a"]
+    assert "rewards differ from 0" in common.refusal
     assert "refused, because only" in ocucb.analyse(rare).table()
-    wrong = columns(log) | {"propensity": np.minimum(0.99, 2.5 * log.propensity)}
-    assert "weights are" in ocucb.analyse(wrong).findings[0].refusal
+    wrong = columns(log) | {"propensity": 0.5 * log.propensity}
+    (common,) = [one for one in ocucb.analyse(wrong).findings if one.name == "a"]
+    assert re.match(r"weights are (1\.9\d*|2|2\.0\d*) on average and should be 1:", common.refusal)
 
 
 def test_what_is_left_out_is_counted():
@@ -262,7 +266,8 @@ def test_the_log_of_the_service(sqlite_storage, tmp_path):
     expected = ocucb.analyse({"arm": arms, "reward": rewards, "propensity": propensities}, least=20)
     found = ocucb.analyse(path, least=20)
     assert found.left_out["without a reward"] == 40
-    assert [vars(one) for one in found.findings] == [vars(one) for one in expected.findings]
+    by_name = [sorted(map(repr, each.findings)) for each in (found, expected)]
+    assert by_name[0] == by_name[1]
 
 
 def obp_folder():
