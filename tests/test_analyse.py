@@ -113,10 +113,10 @@ def test_effective_sizes():
 def test_intervals_of_a_thousand_logs_cover():
     """Of 1,000 logs of 3,000 decisions, at least 93% of the intervals at 95% hold.
 
-    Of 1,500 others, 93.7 to 95.2% did, so that chance would fail one of these 12 numbers for about
-    every tenth seed; this one is fixed.
+    Of 1,500 others, 94.3 to 96.1% did: chance would fail one of these 12 numbers for about one seed
+    in twenty, and this one is fixed. With a floor of 5%, 93.1 to 95.9% did.
     """
-    logs = played(1000, 3000, RATES, 0.05, 13)
+    logs = played(1000, 3000, RATES, 0.1, 13)
     for name, target in TARGETS.items():
         true = float(target @ RATES)
         for key, estimator in ESTIMATORS.items():
