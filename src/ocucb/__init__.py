@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
-    "live": ["Bandit", "Summary"],
+    "inference.analysis": ["Analysis", "Finding", "analyse"],
+    "live": ["Bandit", "Summary", "Verdict"],
     "policies": [
         "Policy",
         "PolicyFamily",
@@ -55,8 +56,12 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .inference.analysis import Analysis as Analysis
+    from .inference.analysis import Finding as Finding
+    from .inference.analysis import analyse as analyse
     from .live import Bandit as Bandit
     from .live import Summary as Summary
+    from .live import Verdict as Verdict
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import choice_policy as choice_policy

@@ -75,6 +75,18 @@ def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> 
         raise TypeError(f"{what} must be a number, got {shown(value)}.") from None
 
 
+def to_level(value: Any) -> float:
+    """Convert a confidence level, or raise an error.
+
+    >>> to_level(0.95)
+    0.95
+    """
+    level = to_float(value, "level", "between 0 and 1")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level:g}.")
+    return level
+
+
 def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
     """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
 

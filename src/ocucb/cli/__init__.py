@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from . import serve
+from .analyse import analyse
 from .policies import gittins, policies
 from .reports import league, reproduce
 from .results import results
@@ -35,7 +36,8 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory):
+for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory,
+                 analyse):  # fmt: skip
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 
