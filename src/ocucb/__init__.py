@@ -16,6 +16,15 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
+    "instances": ["parse_problem"],
+    "linear_problems": [
+        "contexts",
+        "data",
+        "end_of_optimism",
+        "linear",
+        "sphere",
+        "unit_vectors",
+    ],
     "live": ["Bandit", "Summary"],
     "policies": [
         "Policy",
@@ -23,6 +32,7 @@ _HOME = {
         "choice_policy",
         "index_policy",
         "kl_policy",
+        "linear_policy",
         "parse_policy",
         "sampling_policy",
     ],  # and every policy, which only that package knows
@@ -37,7 +47,6 @@ _HOME = {
         "gap",
         "gaussian",
         "moss_failure",
-        "parse_problem",
         "uniform_arms",
         "uniform_rewards",
     ],
@@ -54,6 +63,13 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .instances import parse_problem as parse_problem
+    from .linear_problems import contexts as contexts
+    from .linear_problems import data as data
+    from .linear_problems import end_of_optimism as end_of_optimism
+    from .linear_problems import linear as linear
+    from .linear_problems import sphere as sphere
+    from .linear_problems import unit_vectors as unit_vectors
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .policies import Policy as Policy
@@ -61,6 +77,7 @@ if TYPE_CHECKING:
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy
     from .policies import kl_policy as kl_policy
+    from .policies import linear_policy as linear_policy
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .policies._names import *  # noqa: F403
@@ -75,7 +92,6 @@ if TYPE_CHECKING:
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure
-    from .problems import parse_problem as parse_problem
     from .problems import uniform_arms as uniform_arms
     from .problems import uniform_rewards as uniform_rewards
     from .results import Estimate as Estimate

@@ -118,7 +118,7 @@ class PolicyFamily:
     @property
     def is_ours(self) -> bool:
         """Whether it is one of this package's, so that its name identifies it."""
-        known = FAMILIES.get(self.name)
+        known = known_family(self.name)
         forms = () if known is None else (known, known.bounded_form, known.variance_form)
         return any(self is form for form in forms)
 
@@ -197,7 +197,7 @@ class PolicyFamily:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
         # Another process looks up our families by name, with their compiled code.
-        if FAMILIES.get(self.name) is self:
+        if known_family(self.name) is self:
             return family_named, (self.name,)
         # Compiled code is not sent: the receiver compiles its own.
         return family_of, (_facts(self), self.__doc__, self.__module__)
@@ -211,15 +211,24 @@ def formula_raised(error: Exception) -> str:
     return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
 
 
-# This package's policies by name, filled in by `ocucb.policies`.
+# This package's policies by name, filled in by `ocucb.policies`: those that play any problem, and
+# those that need arms with features.
 FAMILIES: dict[str, PolicyFamily] = {}
+LINEAR: dict[str, PolicyFamily] = {}
+
+
+def known_family(name: str) -> PolicyFamily | None:
+    """Return this package's family called `name` on the command line, if there is one."""
+    return FAMILIES.get(name, LINEAR.get(name))
 
 
 def family_named(name: str) -> PolicyFamily:
     """Return the family called `name` on the command line."""
-    if name not in FAMILIES:
-        raise ValueError(f"unknown policy {shown(name)}; choose from {', '.join(FAMILIES)}.")
-    return FAMILIES[name]
+    family = known_family(name)
+    if family is None:
+        known = ", ".join((*FAMILIES, *LINEAR))
+        raise ValueError(f"unknown policy {shown(name)}; choose from {known}.")
+    return family
 
 
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:

@@ -24,6 +24,11 @@ KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
 LightTailed: PolicyFamily
+LinEpsilonGreedy: PolicyFamily
+LinMED: PolicyFamily
+LinOCUCB: PolicyFamily
+LinThompson: PolicyFamily
+LinUCB: PolicyFamily
 MOSS: PolicyFamily
 MOSSAnytime: PolicyFamily
 MOTS: PolicyFamily
@@ -34,6 +39,8 @@ OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
+OFUL: PolicyFamily
+PhasedElimination: PolicyFamily
 ThompsonSampling: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
