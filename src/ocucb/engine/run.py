@@ -31,8 +31,10 @@ takes_variance: bool
 has_contexts: bool
 next_round: Callable[[Any, Any, float], None]  # see `rounds`
 play_run: Callable[..., bool]
+stops: bool  # the policy has a rule to stop, which writes into its memory
 
-NEXT_MARK, TILT_END = 0, 1  # places in `Run.mark`
+NEXT_MARK, TILT_END, OWED = 0, 1, 2  # places in `Run.mark`
+STOPPED, ADVISED = 0, 1  # places in the memory of a policy that stops
 PLAYED, LOST, NEXT = 0, 1, 2  # places in `Run.rounds`
 
 
@@ -51,7 +53,8 @@ class Run(NamedTuple):
     the mean (empty unless the policy needs it). Rewards are drawn with the means `drawn`: that of
     the tilted arm, if any, may be lower at first. ``mark[NEXT_MARK]`` is the next number of its
     pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at which its mean is no
-    longer lower. `memory` is what a choice policy remembers, or the model of a linear one;
+    longer lower; ``mark[OWED]`` is the arm whose last reward, which decides nothing, was not drawn,
+    or -1. `memory` is what a choice policy remembers, or the model of a linear one;
     ``rounds[PLAYED]`` is how many rounds have been played; where means are drawn anew in each round
     (`drawn` has those of the next, ``rounds[NEXT]``, `features` what policies are told of it),
     ``rounds[LOST]`` is the regret.
@@ -133,6 +136,7 @@ def start_run(game: Game, run: Run, key: Words, number: int) -> None:
             component += 1
         run.drawn[arm] = game.means[arm] - shifts[component]
         run.mark[NEXT_MARK], run.mark[TILT_END] = marks[0], lengths[component]
+    run.mark[OWED] = -1.0
     for i in range(run.pulls.size):
         run.sums[i] = run.pulls[i] = 0.0
     for i in range(run.squares.size):
@@ -276,9 +280,8 @@ def rounds_to_mark(tilted: bool, mark: float, pulls: float) -> float:
     return mark - pulls if tilted else np.inf
 
 
-@rare_part
 def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> None:
-    """Write the final pulls and noise of a run, and the noise at marks that were not met.
+    """Write what a run ends with: pulls, noise, that at marks it has not met, its advice.
 
     The regret becomes infinite where rewards were not finite, and nan where the policy was not able
     to choose an arm.
@@ -296,6 +299,45 @@ def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> 
         if run.pulls[game.tilted] < game.mixture[MARKS, i]:
             T = run.pulls[game.tilted]
             outcome.noise[row, i] = run.sums[game.tilted] - T * game.means[game.tilted]
+    recommend(game, run, outcome, row)
+
+
+def recommend(game: Game, run: Run, outcome: Outcome, row: int) -> None:
+    """Write what follows from the arm that a run recommends.
+
+    A policy that has stopped says which. Otherwise it is the one with the largest mean of its
+    rewards, drawn where several are: the outcome is then the average over these.
+    """
+    owed: Any = np.int64(run.mark[OWED])
+    if owed >= 0:  # drawn now, when nothing else can depend on it
+        run.sums[owed] += draw_reward(
+            owed, run.drawn[owed], game.scales[owed], game.table, run.reward_rng
+        )
+        run.mark[OWED] = -1.0
+    best_mean, top = -np.inf, -np.inf
+    for i in range(game.means.size):
+        best_mean = max(best_mean, game.means[i])
+    tied = wrong = lost = 0.0
+    for i in range(game.means.size):
+        if run.pulls[i] == 0.0:
+            continue
+        # 0 unless the engine sums the noise alone; then all means are told to be 0
+        shift = game.gaps[i] - (best_mean - game.means[i])
+        mean = run.sums[i] / run.pulls[i] - shift
+        if mean > top:
+            top, tied, wrong, lost = mean, 0.0, 0.0, 0.0
+        if mean == top:
+            tied += 1.0
+            wrong += 1.0 if game.gaps[i] > 0.0 else 0.0
+            lost += game.gaps[i]
+    rounds = game.checkpoints[game.checkpoints.size - 1]
+    if stops and run.memory[STOPPED] > 0.0:
+        arm, rounds = np.int64(run.memory[ADVISED]), np.int64(run.memory[STOPPED])
+        tied, lost = 1.0, game.gaps[arm]
+        wrong = 1.0 if lost > 0.0 else 0.0
+    outcome.advice[row, 0] = wrong / max(1.0, tied)
+    outcome.advice[row, 1] = lost / max(1.0, tied)
+    outcome.advice[row, 2] = rounds
 
 
 def play_each_once(game: Game, run: Run, outcome: Outcome, row: int) -> Any:
@@ -371,8 +413,14 @@ def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
         slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
         slots["play_each_once"] = specialise(play_each_once, slots, part=True)
-        both.append(slots)
+        both.append(slots | ending(slots, stops=False))
     return both
+
+
+def ending(slots: dict[str, Any], stops: bool) -> dict[str, Any]:
+    """Return the slots for the end of a run of a policy that has a rule to stop, or has none."""
+    advice = specialise(recommend, slots | {"stops": stops}, part=True)
+    return {"finish_run": specialise(finish_run, {"recommend": advice}, part=True)}
 
 
 def run_slots(rewards: Rewards, takes_variance: bool = False) -> dict[str, Any]:
@@ -421,7 +469,7 @@ class Kernel:
         state_size, memory_size = self._plan.state_size, self._plan.memory_size
         memory = np.zeros(memory_size(arms) if state_size is None else state_size(game))
         streams = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-        drawn, mark = game.means.copy(), np.full(2, np.inf)
+        drawn, mark = game.means.copy(), np.full(3, np.inf)
         rounds = np.zeros(3 if self._plan.slots["has_contexts"] else 1)
         given = (squares, drawn, mark, memory, *streams, rounds, game.features.copy())
         return Run(np.zeros(arms), np.zeros(arms), *given)
