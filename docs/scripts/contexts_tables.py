@@ -1,6 +1,6 @@
 """Measure the tables of docs/contexts.md, in a few minutes each.
 
-python docs/contexts_tables.py [fixed] [worst] [tails] [optimism] [fresh] [data] [wrong]
+python docs/scripts/contexts_tables.py [fixed] [worst] [tails] [optimism] [fresh] [data] [wrong]
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def mean(
 def shown(value: Value) -> str:
     """Write a mean and two standard errors."""
     number, error = value[0], 2 * value[1]
-    digits = max(0, 1 - math.floor(math.log10(error))) if 0 < error < 10 else 0
+    digits = min(2, max(0, 1 - math.floor(math.log10(error)))) if 0 < error < 10 else 0
     return f"{number:,.{digits}f} ± {error:,.{digits}f}"
 
 
