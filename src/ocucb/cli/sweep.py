@@ -103,7 +103,7 @@ def sweep(
     players: Any = policy or DEFAULT_POLICIES
     check_outputs(csv, save, pictures=(plot,), store=store)
 
-    from ..problems import INSTANCES
+    from ..instances import INSTANCES
 
     problems: Any
     rounds: Any
@@ -179,7 +179,7 @@ def values_of(text: str) -> tuple[str, list[float]]:
 def _parameters(family: str) -> list[str]:
     import inspect
 
-    from ..problems import INSTANCES
+    from ..instances import INSTANCES
 
     return [name for name in inspect.signature(INSTANCES[family]).parameters if name != "sigma"]
 

@@ -27,6 +27,11 @@ KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
 LightTailed: PolicyFamily
+LinEpsilonGreedy: PolicyFamily
+LinMED: PolicyFamily
+LinOCUCB: PolicyFamily
+LinThompson: PolicyFamily
+LinUCB: PolicyFamily
 MOSS: PolicyFamily
 MOSSAnytime: PolicyFamily
 MOTS: PolicyFamily
@@ -37,7 +42,9 @@ OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
+OFUL: PolicyFamily
 OptimisticStart: PolicyFamily
+PhasedElimination: PolicyFamily
 Softmax: PolicyFamily
 ThompsonSampling: PolicyFamily
 TsallisINF: PolicyFamily
