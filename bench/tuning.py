@@ -62,7 +62,7 @@ def section() -> list[str]:
         seconds = time.process_time() - began
         both = ocucb.simulate([tuned, best], problem, HORIZON, FRESH, rng=2, checkpoints=[HORIZON])
         excess = both[0].mean_regret / both[1].mean_regret - 1.0
-        bar = 2.0 * math.hypot(*(one.stderr[-1] / one.mean_regret for one in both))
+        bar = 2.0 * math.hypot(*(player.stderr[-1] / player.mean_regret for player in both))
         missed = " **missed**" * (excess - bar > GOAL)
         names = (one.label.removeprefix("OCUCB") or "default" for one in (tuned, best))
         shown = [name.strip("()") for name in names]

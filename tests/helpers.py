@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from ocucb.engine import Engine, Outcome, engine_named, kernel_of, new_game, new
 from ocucb.gittins import _bernoulli, _gaussian
 from ocucb.importance import PLAIN, Mixture
 from ocucb.results import Estimate
+from policy_table import TABLE
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -136,9 +138,37 @@ def same(a: ocucb.SimulationResult, b: ocucb.SimulationResult) -> bool:
         and (x.weights == y.weights).all()
         and (x.histogram == y.histogram).all()
         and (x.sampling, x.weight, x.deviation) == (y.sampling, y.weight, y.deviation)
-        and x.failure == y.failure
+        and (x.failure, x.wrong, x.simple_regret) == (y.failure, y.wrong, y.simple_regret)
+        and (x.stopped, x.stopping_time) == (y.stopped, y.stopping_time)
         for x, y in zip(a, b, strict=True)
     )
+
+
+State = tuple[tuple[int, ...], tuple[int, ...]]  # pulls and sums of the arms
+
+
+def enumerated(policy: ocucb.Policy, problem: ocucb.Problem, n: int) -> dict[State, float]:
+    """Return the probability of each state that an index policy may end in on rewards of 0 and 1.
+
+    Sequences with the same pulls and sums are followed together; ties are broken evenly.
+    """
+    K, sigma, p = problem.arms, problem.sigma, policy.parameters
+    twin = TABLE[policy.family.name].twin
+    states = {((0,) * K, (0,) * K): 1.0}
+    for t in range(1, n + 1):
+        after: dict[State, float] = defaultdict(float)
+        for (T, S), chance in states.items():
+            arms = [t - 1]
+            if t > K:
+                index = [S[i] / T[i] + sigma * twin(T[i], t, n, K, **p) for i in range(K)]
+                arms = [i for i in range(K) if index[i] == max(index)]
+            for arm in arms:
+                for reward, likely in ((1, problem.means[arm]), (0, 1.0 - problem.means[arm])):
+                    pulls = tuple(T[i] + (i == arm) for i in range(K))
+                    sums = tuple(S[i] + reward * (i == arm) for i in range(K))
+                    after[pulls, sums] += chance * likely / len(arms)
+        states = after
+    return states
 
 
 Playing = tuple[Engine, Callable[..., None]]  # an engine and a kernel of it

@@ -50,7 +50,12 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="ocucb-pg-"))
         if os.geteuid() == 0:
             user = next(
-                (one for one in pwd.getpwall() if one.pw_name in ("postgres", "nobody")), None
+                (
+                    account
+                    for account in pwd.getpwall()
+                    if account.pw_name in ("postgres", "nobody")
+                ),
+                None,
             )
             if user is None:
                 pytest.skip("needs a user postgres or nobody, for PostgreSQL does not run as root")

@@ -113,7 +113,7 @@ def test_no_skips_turns_missing_packages_into_failures():
         "peers.py::test_blocks_run[river]",
     ]
     done = subprocess.run(
-        [sys.executable, "-c", NO_SKIPS, *(str(ROOT / "tests" / f"test_{one}") for one in names)],
+        [sys.executable, "-c", NO_SKIPS, *(str(ROOT / "tests" / f"test_{name}") for name in names)],
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1

@@ -185,7 +185,7 @@ def test_the_largest_seed_is_kept(tmp_path):
     first = ocucb.simulate(**call, store=tmp_path / "new.db")
     assert ocucb.simulate(**call, store=tmp_path / "new.db").seed == seed
     with ocucb.Store(tmp_path / "new.db", read_only=True) as store:
-        assert [one.seed for one in store.contents()] == [seed]
+        assert [content.seed for content in store.contents()] == [seed]
     first.save(tmp_path / "result.json")
     assert ocucb.SimulationResult.load(tmp_path / "result.json").seed == seed
     bandit(rng=seed).save(tmp_path / "bandit.json")

@@ -160,9 +160,9 @@ def weak_symbols(cache: Path) -> set[str]:
     found = set()
     for path in kept_files(cache):
         (_, _, (code, _)), *_ = pickle.loads(path.read_bytes()[32:])
-        for one in ELFFile(io.BytesIO(code)).get_section_by_name(".symtab").iter_symbols():
-            if (one["st_info"]["bind"], one["st_info"]["type"]) == ("STB_WEAK", "STT_FUNC"):
-                found.add(one.name)
+        for symbol in ELFFile(io.BytesIO(code)).get_section_by_name(".symtab").iter_symbols():
+            if (symbol["st_info"]["bind"], symbol["st_info"]["type"]) == ("STB_WEAK", "STT_FUNC"):
+                found.add(symbol.name)
     return found
 
 
@@ -175,7 +175,9 @@ def with_two_bodies(cache: Path, bodies: Bodies) -> list[str]:
     assert len(ours) > 10
     homes = {name: [start for start in known if name.startswith(start)] for name in ours}
     assert all(homes.values()), "a symbol that no function has"
-    return [name for name, starts in homes.items() if any(len(known[one]) > 1 for one in starts)]
+    return [
+        name for name, starts in homes.items() if any(len(known[place]) > 1 for place in starts)
+    ]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")

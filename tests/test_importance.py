@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import ocucb
-from helpers import Playing, agree, find_kernel, weighted_runs
+from helpers import Playing, agree, enumerated, find_kernel, weighted_runs
 from ocucb import importance, scheduler
 from ocucb._compile import compiled, specialise
 from ocucb.engine import Kernel, skip, skip_binary, skip_thompson
@@ -199,7 +199,7 @@ def assert_luck_is_fair(playing: Playing, case: Case, runs: int = 20_000) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "engine"), [(name, one) for name, case in LUCKY.items() for one in case.engines]
+    ("name", "engine"), [(name, kind) for name, case in LUCKY.items() for kind in case.engines]
 )
 def test_luck_is_fair(name, engine):
     case = LUCKY[name]
@@ -391,36 +391,6 @@ def test_wrong_likelihood_ratios_are_caught(wrong, name, monkeypatch):
 # Exact values
 
 
-Pulls = tuple[int, ...]
-
-
-def enumerated(policy: ocucb.Policy, problem: ocucb.Problem, n: int) -> dict[Pulls, float]:
-    """Return the probability of each outcome, the pulls of the arms: all sequences of rewards.
-
-    Sequences with the same pulls and sums are followed together; ties are broken evenly.
-    """
-    K, sigma, p = problem.arms, problem.sigma, policy.parameters
-    twin = TABLE[policy.family.name].twin
-    states = {((0,) * K, (0,) * K): 1.0}
-    for t in range(1, n + 1):
-        after: dict[tuple[Pulls, Pulls], float] = defaultdict(float)
-        for (T, S), chance in states.items():
-            arms = [t - 1]
-            if t > K:
-                index = [S[i] / T[i] + sigma * twin(T[i], t, n, K, **p) for i in range(K)]
-                arms = [i for i in range(K) if index[i] == max(index)]
-            for arm in arms:
-                for reward, likely in ((1, problem.means[arm]), (0, 1.0 - problem.means[arm])):
-                    pulls = tuple(T[i] + (i == arm) for i in range(K))
-                    sums = tuple(S[i] + reward * (i == arm) for i in range(K))
-                    after[pulls, sums] += chance * likely / len(arms)
-        states = after
-    outcomes: dict[Pulls, float] = defaultdict(float)
-    for (T, _), chance in states.items():
-        outcomes[T] += chance
-    return outcomes
-
-
 @pytest.mark.parametrize(
     ("text", "means", "n"),
     [
@@ -437,7 +407,9 @@ def test_exact_values(text, means, n, engine, monkeypatch):
     """With the broad mixture, whose weights vary far more than those of a mixture that pays."""
     monkeypatch.setattr(scheduler, "improved", lambda mixture, problem, pilot: (mixture, 2.0))
     policy, problem = parse_policy(text), ocucb.bernoulli(means)
-    outcomes = enumerated(policy, problem, n)
+    outcomes: dict[tuple[int, ...], float] = defaultdict(float)
+    for (pulls, _), chance in enumerated(policy, problem, n).items():
+        outcomes[pulls] += chance
     assert sum(outcomes.values()) == pytest.approx(1.0)
     regret = np.array([np.dot(pulls, problem.gaps) for pulls in outcomes])
     chance = np.array(list(outcomes.values()))

@@ -106,7 +106,7 @@ def test_bars_cover_where_luck_explains_most(policy, truth):
         )[0]  # fmt: skip
         misses.append((one.mean_regret - truth) / one.stderr[-1])
         gain.append(one.effective_runs / one.runs)
-    assert sum(abs(one) < 2.0 for one in misses) >= 164
+    assert sum(abs(miss) < 2.0 for miss in misses) >= 164
     assert np.mean(np.square(misses)) < 1.5  # 1 ± 0.1 if bars are right
     assert np.median(gain) > 15.0
 

@@ -45,8 +45,8 @@ from ocucb.scheduler import Job, run_jobs
 
 def test_problems_are_those_of_the_issue():
     assert 22 <= len(CONTESTS) <= 48
-    assert {one.kind for one in CONTESTS.values()} == KINDS.keys()
-    assert {one.group for one in CONTESTS.values()} == {
+    assert {contest.kind for contest in CONTESTS.values()} == KINDS.keys()
+    assert {contest.group for contest in CONTESTS.values()} == {
         "two arms",
         "many arms",
         "needle in a haystack",
@@ -61,8 +61,8 @@ def test_problems_are_those_of_the_issue():
         "long horizon",
         "worst case over Δ",
     }
-    names = [problem.name for one in CONTESTS.values() for problem, _ in one.instances]
-    keys = {(p.name, n) for one in CONTESTS.values() for p, n in one.instances}
+    names = [problem.name for contest in CONTESTS.values() for problem, _ in contest.instances]
+    keys = {(p.name, n) for contest in CONTESTS.values() for p, n in contest.instances}
     assert len(keys) == len(names), "a cell is known by the problem's name and the horizon"
     for name in ("worst-2-1e3", "worst-2-1e5", "worst-10-1e4"):
         problems = [problem for problem, _ in CONTESTS[name].instances]
@@ -74,13 +74,13 @@ def test_problems_are_those_of_the_issue():
 
 
 def test_who_plays_what():
-    everybody = {one.family.name: one for one in registered()}
+    everybody = {policy.family.name: policy for policy in registered()}
     assert everybody.keys() == ocucb.policies.FAMILIES.keys()
     gaussian, clicks, ratings = CONTESTS["two"], CONTESTS["rare-2"], CONTESTS["ratings-2"]
     normal = {"ocucb-normal", "normal-thompson"}
-    for one in everybody.values():
-        assert suits(one, clicks) == (one.family.name not in normal)
-        assert suits(one, ratings) == (not one.family.binary)
+    for policy in everybody.values():
+        assert suits(policy, clicks) == (policy.family.name not in normal)
+        assert suits(policy, ratings) == (not policy.family.binary)
     assert suits(everybody["ocucb"], gaussian)
     assert suits(everybody["ocucb-normal"], CONTESTS["noisy-2"])
     assert not suits(everybody["bernoulli-gittins"], gaussian)
@@ -99,9 +99,9 @@ def test_who_plays_what():
 def test_gittins_for_clicks_plays_several_problems():
     gittins, clicks = (
         ocucb.BernoulliGittins(),
-        [one for one in CONTESTS.values() if one.kind == "clicks"],
+        [contest for contest in CONTESTS.values() if contest.kind == "clicks"],
     )
-    long = [one for one in clicks if not one.short]
+    long = [contest for contest in clicks if not contest.short]
     assert len(clicks) - len(long) >= 4
     for one in long:
         for instance in one.instances:
@@ -110,9 +110,9 @@ def test_gittins_for_clicks_plays_several_problems():
 
 
 def test_every_policy_says_where_its_parameters_come_from():
-    found = {one.family.name: origin(one) for one in registered()}
+    found = {policy.family.name: origin(policy) for policy in registered()}
     assert set(found.values()) == {"theorem", "paper", "ours", "–"}
-    assert {one.family.name for one in registered() if not one.parameters} == {
+    assert {policy.family.name for policy in registered() if not policy.parameters} == {
         name for name, where in found.items() if where == "–"
     }
     assert (found["ocucb-n"], found["mots"], found["moss"]) == ("ours", "theorem", "paper")
@@ -173,20 +173,20 @@ def world(levels, anytime=("b",), contests=EVERY, **more) -> Standings:
         for where, mean in zip(contests, means, strict=True)
         if mean is not None
     ]
-    return Standings(players, contests, {one.key: one for one in cells})
+    return Standings(players, contests, {known.key: known for known in cells})
 
 
 CLEAR = {"a": [1.0, 1, 3, 3, 2, 2], "b": [1.5, 1.5, 3.3, 3.3, 1, 1], "c": [3.5, 3.5, 1, 1, 4, 4]}
 
 
 def picks(standings) -> dict[str, str]:
-    return {one.situation: one.pick.player.name for one in advise(standings)}
+    return {advice.situation: advice.pick.player.name for advice in advise(standings)}
 
 
 def test_advice_in_a_clear_world():
     found = list(picks(world(CLEAR)).items())
     assert [name for _, name in found] == ["a", "b", "c", "b", "b", "b", "b", "a", "b"]
-    assert all(not one.equals for one in advise(world(CLEAR)))
+    assert all(not advice.equals for advice in advise(world(CLEAR)))
     text = answer(world(CLEAR))
     assert text.startswith(
         "Gaussian rewards, up to 10 arms, horizon known: A (1.00 times the best of each problem on "
@@ -262,7 +262,7 @@ def test_all_instances_of_a_worst_case_enter_the_disasters():
     several = Contest("w", "", "w, worst Δ", (*FEW[0].instances, *FEW[1].instances))
     cells = [cell("a", FEW[0], 9.0, bound=0.001), cell("a", FEW[1], 5.0, bound=0.03)]
     player = Player("a", "A", False)
-    standings = Standings([player], [several], {one.key: one for one in cells})
+    standings = Standings([player], [several], {known.key: known for known in cells})
     row = standings.row(player, [several])
     assert standings.cell(player, several).mean.value == 9.0
     assert (row.disaster_bound, row.disaster.value) == (0.03, 0.015)
@@ -337,9 +337,9 @@ def test_a_disaster_is_the_same_for_all_policies():
     for kind in ("gaussian", "clicks"):
         levels = [
             disaster_level(problem, n) / (n * problem.gaps.mean())
-            for one in CONTESTS.values()
-            if one.kind == kind and one.group != HEADLINES
-            for problem, n in one.instances
+            for contest in CONTESTS.values()
+            if contest.kind == kind and contest.group != HEADLINES
+            for problem, n in contest.instances
         ]
         assert min(levels) < 0.9
 
@@ -438,7 +438,9 @@ SOME = [ocucb.OCUCB(), ocucb.MOSS(), ocucb.UCB()]
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Everything that a league wrote, times left out."""
-    found = {one.name: one.read_bytes() for one in folder.iterdir() if "results.db" not in one.name}
+    found = {
+        path.name: path.read_bytes() for path in folder.iterdir() if "results.db" not in path.name
+    }
     text = found["index.html"].decode()
     for fact in ("Time taken", "Created"):
         text, count = re.subn(rf"<th>{fact}</th><td>.*?</td>", "", text)
@@ -595,18 +597,18 @@ def test_long_horizons_are_judged_by_their_errors():
 
 
 def test_questions_without_cells_say_so():
-    for one in QUESTIONS.values():
-        assert one.answer(Cells({})) == "It was not played."
+    for question in QUESTIONS.values():
+        assert question.answer(Cells({})) == "It was not played."
 
 
 # What was kept.
 
-TEXT = runpy.run_path(str(ROOT / "docs" / "league_text.py"))
+TEXT = runpy.run_path(str(ROOT / "docs" / "scripts" / "league_text.py"))
 
 
 @pytest.mark.parametrize("page", TEXT["PAGES"], ids=lambda page: page.name)
 def test_texts_are_those_of_the_kept_league(page):
-    """If this fails because the league changed: python docs/league_text.py."""
+    """If this fails because the league changed: python docs/scripts/league_text.py."""
     text = page.read_text(encoding="utf-8")
     assert TEXT["rendered"](text) == text
     assert "<!-- league-" in text or "<!-- question-" in text
@@ -614,7 +616,7 @@ def test_texts_are_those_of_the_kept_league(page):
 
 def test_kept_cells_are_those_of_the_league():
     """Some cheap cells again: the numbers of the pages are those that the command gives."""
-    kept = {one.key: one for one in TEXT["kept_report"]().cells}
+    kept = {cell.key: cell for cell in TEXT["kept_report"]().cells}
     problem, horizon = CONTESTS["two"].instances[0]
     for policy in (ocucb_with(), ocucb_with(alpha=6.0), ocucb.MOSS()):
         same = kept[policy.name, problem.name, horizon]
@@ -653,9 +655,9 @@ def test_the_page_in_a_browser(browser, tmp_path):
         text = browser.find_element("tag name", "body").text
         assert answer(report.standings) in text
         assert text.count("100 ns") == 3 * len(KINDS)
-        for one in QUESTIONS.values():
-            assert one.title.removesuffix("?") in text
-            assert one.answer(report.answers) in text
+        for question in QUESTIONS.values():
+            assert question.title.removesuffix("?") in text
+            assert question.answer(report.answers) in text
     assert "d: not played, too slow" in page.read_text()
     assert "(budget)" in page.read_text()
     printed = base64.b64decode(browser.print_page())

@@ -52,7 +52,7 @@ def test_reward_outside_the_bounds_warns_once_or_is_refused():
         warnings.simplefilter("always")
         bandit.tell("a", 1.5)
         bandit.tell("a", -2)
-    assert [str(one.message) for one in caught] == [
+    assert [str(warning.message) for warning in caught] == [
         "reward 1.5 lies outside the bounds 0 and 1; such rewards are taken as they are."
     ]
     assert caught[0].filename == __file__
@@ -87,7 +87,7 @@ def test_beyond_the_horizon(text):
             if t >= 59:
                 summary = bandit.summary()
                 index.append((summary.index - summary.mean) * np.sqrt(summary.pulls))
-    assert [str(one.message) for one in caught] == [
+    assert [str(warning.message) for warning in caught] == [
         "round 61 lies beyond the horizon 60, and is played like the last one before it; "
         "extend(horizon) sets a new one."
     ]

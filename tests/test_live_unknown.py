@@ -300,8 +300,8 @@ def told_by(bandit, draw, rounds=300):
         warnings.simplefilter("always")
         for t in range(rounds):
             bandit.tell(bandit.ask(), draw(t))
-    assert all(one.filename == __file__ for one in caught)
-    return [str(one.message) for one in caught]
+    assert all(warning.filename == __file__ for warning in caught)
+    return [str(warning.message) for warning in caught]
 
 
 @pytest.mark.parametrize("minimize", [False, True])

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from ocucb.engine import Outcome
+from ocucb.engine import ADVICE, Outcome
 from ocucb.results.moments import SAMPLE_SIZE, TERMS, Moments
 
 RUNS, CHECKPOINTS, ARMS = 100, 3, 2
@@ -18,6 +18,7 @@ def block(first: int = 0) -> Moments:
     pulls = rng.multinomial(20, [0.5, 0.5], RUNS)
     regret = np.cumsum(rng.exponential(1.0, (RUNS, CHECKPOINTS)), axis=1)
     outcome = Outcome(regret, pulls, np.zeros((RUNS, 0)), rng.normal(size=(*regret.shape, 2)))
+    outcome = outcome._replace(advice=rng.uniform(0.0, 1.0, (RUNS, len(ADVICE))))
     return Moments.of(outcome, rng.uniform(0.5, 1.5, RUNS), np.array([0.0, 0.5]), first)
 
 
@@ -44,7 +45,13 @@ def test_a_term_is_averaged_by_its_declaration_alone():
     pulls = np.array([[9, 1]] * 30 + [[1, 9]] * 10)
     parts = [
         Moments.of(
-            Outcome(part @ [[0.0], [0.5]], part, np.zeros((20, 0)), np.zeros((20, 1, 2))),
+            Outcome(
+                part @ [[0.0], [0.5]],
+                part,
+                np.zeros((20, 0)),
+                np.zeros((20, 1, 2)),
+                advice=np.zeros((20, len(ADVICE))),
+            ),
             np.ones(20),
             np.array([0.0, 0.5]),
         )

@@ -128,7 +128,9 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Everything that a reproduction wrote, times left out."""
-    found = {one.name: one.read_bytes() for one in folder.iterdir() if "results.db" not in one.name}
+    found = {
+        path.name: path.read_bytes() for path in folder.iterdir() if "results.db" not in path.name
+    }
     text = found["index.html"].decode()
     for fact in ("Time taken", "Created"):
         text, count = re.subn(rf"<th>{fact}</th><td>.*?</td>", "", text)
@@ -256,7 +258,7 @@ def test_finished_points_are_not_played_twice(tmp_path, played):
 
 
 def judged(findings) -> set[int]:
-    return {one.claim.number for one in findings if one.verdict != MISSING}
+    return {finding.claim.number for finding in findings if finding.verdict != MISSING}
 
 
 def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
@@ -264,7 +266,7 @@ def test_panels_of_earlier_calls_stay_on_the_page(tmp_path):
     assert judged(first.findings) == {12, 18}
     second = reproduce(["psi"], tmp_path, runs=2, progress=False)
     assert judged(second.findings) == {5, 11, 12, 18}
-    assert {one.verdict for one in second.findings} == {MISSING, OPEN}
+    assert {finding.verdict for finding in second.findings} == {MISSING, OPEN}
     # those that one claim needs more precisely, with as many runs, and other ones
     again = rows_of(tmp_path / "again.csv")
     assert {(row["panel"], row["x"]) for row in again} == {

@@ -32,11 +32,11 @@ from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.store import Store
 
-CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "claims_table.py"))
+CLAIMS = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "scripts" / "claims_table.py"))
 
 
 def test_claims_on_the_pages_are_those_of_the_kept_points():
-    """If this fails because a claim changed: python docs/claims_table.py."""
+    """If this fails because a claim changed: python docs/scripts/claims_table.py."""
     for path, text in CLAIMS["pages"]().items():
         assert path.read_text(encoding="utf-8") == text
 
@@ -49,16 +49,16 @@ def test_what_the_readme_says_about_claims_stands_in_the_table():
     assert text in readme
     assert table in CLAIMS["PAGE"].read_text(encoding="utf-8")
     quoted = re.findall(r"^- (“.*”) \*\*(.*)\.\*\* (.*)\.$", text, re.MULTILINE)
-    assert len(quoted) == sum(one.claim.headline for one in findings) > 1
+    assert len(quoted) == sum(finding.claim.headline for finding in findings) > 1
     for quote, verdict, words in quoted:
         row = next(line for line in table.splitlines() if quote in line)
         assert f"**{verdict.lower()}**" in row
         assert f"| {words}" in row
-    assert not {OPEN, MISSING} & {one.verdict for one in findings}, "none is undecided"
+    assert not {OPEN, MISSING} & {finding.verdict for finding in findings}, "none is undecided"
 
 
 def test_the_page_names_the_limit_that_the_code_has():
-    (limit,) = (one.surely for one in judge(*CLAIMS["kept_points"]())[1].criteria)
+    (limit,) = (finding.surely for finding in judge(*CLAIMS["kept_points"]())[1].criteria)
     page = CLAIMS["PAGE"].read_text(encoding="utf-8")
     assert re.findall(r'factor of ([\d.]+\d|\d+)\b[^.]*"hopeless"', page) == [f"{limit:g}"]
 
@@ -71,8 +71,10 @@ def test_the_number_of_policies_on_the_pages_is_right():
 
 
 def test_no_verdict_depends_on_the_seed():
-    """Other seeds on thin grids (docs/claims_seeds.py) do not contradict the kept points."""
-    verdicts = {one.claim.number: one.verdict for one in judge(*CLAIMS["kept_points"]())}
+    """Other seeds on thin grids (claims_seeds.py) do not contradict the kept points."""
+    verdicts = {
+        finding.claim.number: finding.verdict for finding in judge(*CLAIMS["kept_points"]())
+    }
     with open(CLAIMS["SEEDS"], newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len({row["seed"] for row in rows}) * len(SENTENCES) > 0
@@ -84,12 +86,12 @@ def test_no_verdict_depends_on_the_seed():
 
 
 def test_sentences_are_in_order():
-    assert [one.number for one in SENTENCES] == list(range(1, len(SENTENCES) + 1))
-    for one in SENTENCES:
-        assert re.search(r"l\. \d+", one.source)
-        assert set(one.panels) <= set(panels())
+    assert [sentence.number for sentence in SENTENCES] == list(range(1, len(SENTENCES) + 1))
+    for sentence in SENTENCES:
+        assert re.search(r"l\. \d+", sentence.source)
+        assert set(sentence.panels) <= set(panels())
     # every panel but that of tails, which is ours and about no sentence, answers one
-    used = {panel for one in SENTENCES for panel in one.panels}
+    used = {panel for sentence in SENTENCES for panel in sentence.panels}
     assert used == set(panels()) - {"tails"}
 
 
@@ -108,7 +110,7 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
         if panel.work:
             found = work_points(replace(panel, xs=panel.xs[:1]), panel.fewest_runs, 1)
             continue
-        line = [one for one in panel.lines if one.at(panel.xs[0])[0].family.table is None][-1]
+        line = [curve for curve in panel.lines if curve.at(panel.xs[0])[0].family.table is None][-1]
         # a point that is its own pilot, also if it is alone
         pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
         cheap = min(pilots, key=lambda x, line=line: (line.at(x)[2], -x))
@@ -170,7 +172,7 @@ def comparison(ucb=9.0, ocucb=5.0, aocucb=7.0, moss=5.1, thompson=7.02, gittins=
     for panel in (*COMPARISON, *UNIFORM):
         levels = [ucb, ocucb, aocucb, moss, thompson, gittins][: len(panels()[panel].lines)]
         points += every_line(panel, levels, **more)
-    return [replace(one, deviation=calm) if one.line == "UCB" else one for one in points]
+    return [replace(point, deviation=calm) if point.line == "UCB" else point for point in points]
 
 
 def sensitivity(one=lambda x: 4.9 if x == 2.0 else 8.0, two=5.0, three=5.1,
@@ -215,11 +217,11 @@ FACTS = {8: DEPENDS, 21: OUTDATED, 22: FALSE, 29: DEPENDS}
 
 
 def judged_by_number(points) -> dict[int, claims.Finding]:
-    return {one.claim.number: one for one in judge(points)}
+    return {finding.claim.number: finding for finding in judge(points)}
 
 
 def verdicts(points) -> dict[int, str]:
-    return {one.claim.number: one.verdict for one in judge(points)}
+    return {finding.claim.number: finding.verdict for finding in judge(points)}
 
 
 # Verdicts: the words about what was measured must not contain one.
@@ -239,19 +241,19 @@ def check_words(finding) -> None:
     assert (" of " in follows and "alse of" in follows) == (verdict == HALF)
     if verdict not in (DEPENDS, OPEN, HALF):
         assert follows.strip() == answer.remarks.get(verdict, "")
-    for one in answer.criteria:  # what a reader needs to apply the verdict
+    for criterion in answer.criteria:  # what a reader needs to apply the verdict
         if verdict == HALF:
-            assert one.part
-            assert one.part in follows
-        if one.verdict == DEPENDS == verdict:
-            assert one.definition.format(one.estimate.value) in follows
+            assert criterion.part
+            assert criterion.part in follows
+        if criterion.verdict == DEPENDS == verdict:
+            assert criterion.definition.format(criterion.estimate.value) in follows
 
 
 def test_a_world_in_which_the_paper_is_right():
     """Only that Gittins wins and that OCUCB leads and outperforms all cannot be true at once."""
     points = [point for make in GOOD for point in make()]
     disputed = {1: DEPENDS, 4: HALF, 35: HALF}
-    expected = {one.number: TRUE for one in SENTENCES} | FACTS | disputed
+    expected = {sentence.number: TRUE for sentence in SENTENCES} | FACTS | disputed
     assert verdicts(points) == expected
     assert verdicts([]) == dict.fromkeys(expected, MISSING)
     behind = judged_by_number(comparison(gittins=5.2))
@@ -377,7 +379,7 @@ def test_worlds_in_which_facts_are_others(monkeypatch):
     assert found(22) == HALF
     monkeypatch.setitem(PANELS, "exp4", replace(known["exp4"], xs=known["exp1"].xs))
     assert found(22) == TRUE
-    points = [one for one in points if one.line in ("OCUCB", "MOSS")]
+    points = [point for point in points if point.line in ("OCUCB", "MOSS")]
     for name in EVERY:
         monkeypatch.setitem(PANELS, name, replace(known[name], lines=known["exp10"].lines))
     few = comparison_answer(points, "comprehensive")
@@ -388,15 +390,17 @@ def test_worlds_in_which_facts_are_others(monkeypatch):
 def comparison_answer(points, name):
     """Answer one sentence although other panels are not complete."""
     general = sys.modules["ocucb.paper.answers.general"]
-    claim = next(one for one in SENTENCES if one.check is getattr(general, name))
+    claim = next(sentence for sentence in SENTENCES if sentence.check is getattr(general, name))
     return claims.Finding(claim, claim.check(claims.Curves(points)))
 
 
-@pytest.mark.parametrize("number", [one.number for one in SENTENCES if one.number not in FACTS])
+@pytest.mark.parametrize(
+    "number", [sentence.number for sentence in SENTENCES if sentence.number not in FACTS]
+)
 def test_large_errors_decide_nothing(number):
     points = [point for make in GOOD for point in make(error=1e6, deviation_error=50.0)]
     # quartiles, and so the error of a median, are far apart
-    points = [replace(one, quantiles=(0, 0, 0, 0.0, 50.0, 900.0, 0, 0, 0)) for one in points]
+    points = [replace(known, quantiles=(0, 0, 0, 0.0, 50.0, 900.0, 0, 0, 0)) for known in points]
     finding = judged_by_number(points)[number]
     assert finding.verdict == OPEN
     assert "the errors are too large" in finding.words
@@ -405,7 +409,7 @@ def test_large_errors_decide_nothing(number):
 
 def test_a_few_runs_decide_nothing():
     points = [replace(point, runs=99) for make in GOOD for point in make()]
-    expected = dict.fromkeys((one.number for one in SENTENCES), OPEN)
+    expected = dict.fromkeys((sentence.number for sentence in SENTENCES), OPEN)
     found = judged_by_number(points)
     # work hardly varies between runs
     assert {n: one.verdict for n, one in found.items()} == expected | {9: TRUE, 13: TRUE}

@@ -451,7 +451,7 @@ def test_wrong_functions_are_refused():
 
 def test_labels_are_written_as_in_papers():
     """Words or acronyms, never the name of a function."""
-    joined = [one.label for one in FAMILIES.values() if re.search("[a-z][A-Z]", one.label)]
+    joined = [family.label for family in FAMILIES.values() if re.search("[a-z][A-Z]", family.label)]
     assert sorted(joined) == ["AdaUCB", "KL-AdaUCB"]
     assert make("explore-then-commit:m=5").label == "Explore-then-commit(m=5)"
     assert repr(make("explore-then-commit:m=5")) == "ExploreThenCommit(m=5)"

@@ -160,11 +160,11 @@ def test_a_list_is_drawn_uniformly():
 def test_all_policies_engines_and_horizons_meet_the_same_problems():
     """When each arm is played once, the regret is the sum of the gaps."""
     prior = ocucb.prior("normal", K=4)
-    gaps = np.array([one.gaps.sum() for one in prior.problems(100, rng=5)])
+    gaps = np.array([problem.gaps.sum() for problem in prior.problems(100, rng=5)])
     for engine in ("step", "skip"):
         policies = ["ocucb", "ucb", "thompson"]
         result = ocucb.simulate(policies, prior, 4, 100, rng=5, engine=engine)
-        assert all(one.sample == pytest.approx(gaps) for one in result)
+        assert all(player.sample == pytest.approx(gaps) for player in result)
     longer = ocucb.simulate("ucb", prior, 50, 100, rng=5, checkpoints=[4])[0]
     assert longer.regret[0] == pytest.approx(gaps.mean())
     other = ocucb.simulate("ucb", prior, 4, 100, rng=6)[0]

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import ocucb
-from ocucb.engine import Outcome
+from ocucb.engine import ADVICE, Outcome
 from ocucb.results import SAMPLE_SIZE, Moments, together
+from ocucb.results.moments import TERMS
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,7 @@ def moments(regret: np.ndarray, pulls: np.ndarray) -> Moments:
     """Reduce plain runs."""
     runs = len(regret)
     outcome = Outcome(regret, pulls, np.zeros((runs, 0)), np.zeros((*regret.shape, 2)))
+    outcome = outcome._replace(advice=np.zeros((runs, len(ADVICE))))
     return Moments.of(outcome, np.ones(runs), np.arange(float(pulls.shape[1])))
 
 
@@ -60,12 +62,15 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
     weights = rng.uniform(0.2, 1.8, 600)
     pulls = rng.integers(0, 9, (600, 2))
     luck = rng.normal(regret[:, None] - 2.0**7, 100.0, (600, 2, 2))
-    none = np.zeros((600, 0))
+    none, advice = np.zeros((600, 0)), np.ones((600, len(ADVICE)))
 
     def merged(scale: float) -> Moments:
         parts = [
             Moments.of(
-                Outcome(scale * regret[cut], pulls[cut], none[cut], luck[cut]),
+                Outcome(
+                    *(scale * regret[cut], pulls[cut], none[cut], luck[cut]),
+                    advice=scale * advice[cut],
+                ),
                 weights[cut],
                 scale * np.arange(2.0),
             )
@@ -90,7 +95,7 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
 
 def test_an_error_that_is_unknown_is_not_0():
     known = moments(np.arange(40.0)[:, None], np.ones((40, 2), dtype=np.int64))
-    lost = replace(known, term_products=np.full((4, 4), math.nan))
+    lost = replace(known, term_products=np.full((len(TERMS), len(TERMS)), math.nan))
     assert all(
         math.isnan(one.stderr) for one in (lost.weight, lost.failure(1.0), lost.deviation(40.0))
     )
@@ -179,6 +184,10 @@ def test_json_object(result):
         "seconds",
         "deviation",
         "failure",
+        "wrong",
+        "simple_regret",
+        "stopped",
+        "stopping_time",
         "sampling",
         "control_variates",
         "effective_runs",
@@ -191,8 +200,8 @@ def test_json_object(result):
 
 def test_data_frame_and_csv(result, tmp_path):
     frame = result.to_dataframe()
-    assert len(frame) == sum(one.checkpoints.size for one in result)
-    assert set(frame.policy) == {one.policy for one in result}
+    assert len(frame) == sum(player.checkpoints.size for player in result)
+    assert set(frame.policy) == {player.policy for player in result}
     result.to_csv(tmp_path / "regret.csv")
     with open(tmp_path / "regret.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -383,7 +392,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
         ('{"format": "ocucb-simulation", "format_version": 3}', "saved in format 3"),
-        ('{"format": "ocucb-simulation", "format_version": 4}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 5}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],
@@ -492,7 +501,7 @@ def test_plot(result, tmp_path):
         figure = result.plot(path)
         assert path.read_bytes().startswith(magic)
     axes = figure.axes[0]
-    assert [line.get_label() for line in axes.get_lines()] == [one.label for one in result]
+    assert [line.get_label() for line in axes.get_lines()] == [player.label for player in result]
     assert (axes.get_lines()[0].get_ydata() == result[0].regret).all()
     with pytest.raises(ValueError, match="ending must be one of"):
         result.plot(tmp_path / "figure.txt")
@@ -504,7 +513,7 @@ def test_plot_tail(result, tmp_path):
     (axes,) = result.plot_tail(path).axes
     assert path.read_bytes().startswith(b"\x89PNG")
     assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert [line.get_label() for line in axes.get_lines()] == [one.label for one in result]
+    assert [line.get_label() for line in axes.get_lines()] == [player.label for player in result]
     for line, one in zip(axes.get_lines(), result, strict=True):
         x, p = line.get_xdata(), line.get_ydata()
         assert one.tail(float(x[0])).value == p[0] > 0.0

@@ -116,9 +116,9 @@ class Model:
         self.keys: dict[str, list] = {}
 
     def lapse(self, now: int) -> None:
-        for one in self.decisions.values():
-            if one["reward"] is None and not one["lapsed"] and now >= one["due"]:
-                one["lapsed"] = True
+        for decision in self.decisions.values():
+            if decision["reward"] is None and not decision["lapsed"] and now >= decision["due"]:
+                decision["lapsed"] = True
 
     def decided(self, answer, now, unit):
         for one in answer:
@@ -206,10 +206,12 @@ def test_two_services_do_what_a_model_does(opened, default):
     with opened.reading() as connection:
         found = report.summary(connection, "x", clock.now)
         entries = connection.execute(sa.select(tables.log)).mappings().all()
-    rewarded = [one for one in model.decisions.values() if one["reward"] is not None]
+    rewarded = [decision for decision in model.decisions.values() if decision["reward"] is not None]
     assert found["totals"]["decisions"] == len(model.decisions)
     assert found["totals"]["rewards"] == len(rewarded)
-    assert found["totals"]["expired"] == sum(one["lapsed"] for one in model.decisions.values())
+    assert found["totals"]["expired"] == sum(
+        decision["lapsed"] for decision in model.decisions.values()
+    )
     assert found["totals"]["open"] == 0
     kinds = [entry["kind"] for entry in entries]
     assert kinds.count("reward") == len(rewarded)
@@ -218,8 +220,8 @@ def test_two_services_do_what_a_model_does(opened, default):
     (checked,) = check(opened)
     assert checked.problem is None
     assert (checked.decisions, checked.rewards) == (len(model.decisions), len(rewarded))
-    for one in services:
-        one.close()
+    for service in services:
+        service.close()
 
 
 def test_a_clock_that_goes_back_a_little_changes_no_order(sqlite_storage):
@@ -338,9 +340,9 @@ def test_the_sweeper_asks_once_and_writes_only_where_something_is_due(opened):
     clock.pass_seconds(1)
     assert len(statements.during(one.sweep)) == 1
     with opened.reading() as connection:
-        totals = [one["totals"] for one in report.overview(connection, clock.now)["bandits"]]
-    assert sum(one["expired"] for one in totals) == 2
-    assert sum(one["open"] for one in totals) == 0
+        totals = [bandit["totals"] for bandit in report.overview(connection, clock.now)["bandits"]]
+    assert sum(total["expired"] for total in totals) == 2
+    assert sum(total["open"] for total in totals) == 0
     one.close()
 
 
@@ -417,7 +419,7 @@ def test_the_list_comes_in_pages_and_says_what_summaries_say(opened, monkeypatch
                 pages.append(report.overview(connection, clock.now, after, limit))
 
         assert len(statements.during(call)) == 3, "whatever there is"
-        return [one["name"] for one in pages[-1]["bandits"]], pages[-1]["next"]
+        return [bandit["name"] for bandit in pages[-1]["bandits"]], pages[-1]["next"]
 
     names = [f"b{number:02}" for number in range(14)]
     assert page() == (names, None)
@@ -447,6 +449,6 @@ def test_pages_of_the_list_over_http(http):
     found, after = [], ""
     while after is not None:
         answer = http("GET", f"/v1/bandits?limit=1&after={after}").json()
-        found += [one["name"] for one in answer["bandits"]]
+        found += [bandit["name"] for bandit in answer["bandits"]]
         after = answer["next"]
     assert found == ["x", "y", "z"]

@@ -31,11 +31,11 @@ def test_a_round_over_http(http):
     assert other.json()["error"].startswith("bandit 'y' exists with other rules")
     key = {"Idempotency-Key": "k1"}
     first = http("POST", "/v1/bandits/y/decisions", {"count": 3}, headers=key)
-    assert [one["arm"] for one in first.json()["decisions"]] == ["a", "b", "c"]
-    assert all(one["propensity"] == 1 for one in first.json()["decisions"])
+    assert [decision["arm"] for decision in first.json()["decisions"]] == ["a", "b", "c"]
+    assert all(decision["propensity"] == 1 for decision in first.json()["decisions"])
     assert http("POST", "/v1/bandits/y/decisions", {"count": 3}, headers=key).json() == first.json()
     assert http("POST", "/v1/bandits/y/decisions", {"count": 2}, headers=key).status_code == 422
-    ids = [one["id"] for one in first.json()["decisions"]]
+    ids = [decision["id"] for decision in first.json()["decisions"]]
     rewards = [{"decision": ids[0], "reward": 1}, {"decision": ids[0], "reward": 0.5}]
     rewards += [{"decision": ids[0], "reward": 1}, {"decision": "1-x", "reward": 1}]
     answer = http("POST", "/v1/bandits/y/rewards", rewards).json()["rewards"]
@@ -154,7 +154,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(http):
         assert said.endswith(".")
         assert "\n" not in said
     assert http.version() == version
-    assert [one["name"] for one in http("GET", "/v1/bandits").json()["bandits"]] == ["x"]
+    assert [bandit["name"] for bandit in http("GET", "/v1/bandits").json()["bandits"]] == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,10 @@ def test_the_schema_lists_the_calls_that_take_the_fast_path(http):
     paths = http("GET", "/openapi.json").json()["paths"]
     decide, reward = (paths[f"/v1/bandits/{{name}}/{what}"] for what in ("decisions", "rewards"))
     assert list(decide) == list(reward) == ["post"]
-    found = [(one["in"], one["name"], one["required"]) for one in decide["post"]["parameters"]]
+    found = [
+        (parameter["in"], parameter["name"], parameter["required"])
+        for parameter in decide["post"]["parameters"]
+    ]
     assert found == [("path", "name", True), ("header", "idempotency-key", False)]
     bodies = [call["post"]["requestBody"] for call in (decide, reward)]
     assert [body.get("required", False) for body in bodies] == [False, True]
@@ -282,7 +285,7 @@ def test_results_of_a_group_wake_the_event_loop_once():
     async def play():
         loop = asyncio.get_running_loop()
         futures = [Future() for _ in range(10)]
-        tasks = [asyncio.create_task(lanes.result_of(one)) for one in futures]
+        tasks = [asyncio.create_task(lanes.result_of(waiting)) for waiting in futures]
         await asyncio.sleep(0)
         given_up = tasks.pop()
         given_up.cancel()
@@ -336,7 +339,11 @@ def test_health_tells_what_is_wrong(http):
     http("PUT", "/v1/bandits/h", {**RULES, "policy": "uniform", "expiry": 10, "horizon": 400})
     for _ in range(20):
         decisions = http("POST", "/v1/bandits/h/decisions", {"count": 20}).json()["decisions"]
-        rewards = [{"decision": one["id"], "reward": 1} for one in decisions if one["arm"] != "b"]
+        rewards = [
+            {"decision": decision["id"], "reward": 1}
+            for decision in decisions
+            if decision["arm"] != "b"
+        ]
         http("POST", "/v1/bandits/h/rewards", rewards)
     http.clock.pass_seconds(11)
     http.app.state.service.sweep()
@@ -364,7 +371,7 @@ def test_a_service_that_loses_rewards_evenly_raises_no_alarm(http):
     http("PUT", "/v1/bandits/e", {**RULES, **same, "horizon": 10000})
     for _ in range(10):
         decisions = http("POST", "/v1/bandits/e/decisions", {"count": 200}).json()["decisions"]
-        kept = [one for one in decisions if rng.random() < 0.6]
+        kept = [decision for decision in decisions if rng.random() < 0.6]
         rewards = [{"decision": one["id"], "reward": 1} for one in kept]
         http("POST", "/v1/bandits/e/rewards", rewards)
     http.clock.pass_seconds(11)
@@ -376,7 +383,7 @@ def test_curves_end_with_the_present_and_stay_short(http):
     http("PUT", "/v1/bandits/c", {**RULES, "horizon": 10**5})
     for _ in range(60):
         decisions = http("POST", "/v1/bandits/c/decisions", {"count": 50}).json()["decisions"]
-        rewards = [{"decision": one["id"], "reward": 0.5} for one in decisions]
+        rewards = [{"decision": decision["id"], "reward": 0.5} for decision in decisions]
         http("POST", "/v1/bandits/c/rewards", rewards)
     found = http("GET", "/v1/bandits/c/history").json()
     assert found["arms"] == ["a", "b", "c"]
@@ -396,7 +403,7 @@ def strategy_of(schema, definitions):
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:
-        return st.one_of([strategy_of(one, definitions) for one in schema["anyOf"]])
+        return st.one_of([strategy_of(choice, definitions) for choice in schema["anyOf"]])
     kind = schema.get("type")
     if kind == "object":
         needed = schema.get("required", [])
@@ -486,4 +493,4 @@ def test_no_request_that_the_schema_allows_or_not_fails_inside(http):
             assert "\n" not in said
 
     fuzz()
-    assert all(one.problem is None for one in check(http.storage))
+    assert all(checked.problem is None for checked in check(http.storage))

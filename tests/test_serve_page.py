@@ -159,7 +159,7 @@ def test_the_page_says_that_sigma_is_unknown(browser, played):
     wait_until(lambda: look(browser, "#arms svg circle", "1"), "the arms")
     assert "sigma unknown (intervals hold for normal rewards)" in text(browser, "#rules")
     titles = look(browser, "#arms svg title", "one.textContent")
-    assert all(one.endswith("too few rewards for an interval") for one in titles)
+    assert all(title.endswith("too few rewards for an interval") for title in titles)
     assert look(browser, "#arms svg line.stroked[stroke-width='3']", "1") == []
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 

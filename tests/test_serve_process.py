@@ -144,7 +144,7 @@ def test_ctrl_c_ends_the_server_without_a_traceback(signals, tmp_path, servers):
         assert _answer(connection) == b""
         connection.close()
     opened = Storage(str(store))
-    assert [(one.decisions, one.problem) for one in check(opened)] == [(1, None)]
+    assert [(checked.decisions, checked.problem) for checked in check(opened)] == [(1, None)]
     opened.close()
 
 
@@ -316,7 +316,9 @@ def test_healthz_tells_that_the_disk_is_full(tmp_path, servers):
         wait_until(lambda: get(f"{server.url}/healthz")[0] == 200, "it recovers", 5)
         made += client.ask(1000)
     opened = Storage(str(store))
-    assert [(one.decisions, one.problem) for one in check(opened)] == [(len(made), None)]
+    assert [(checked.decisions, checked.problem) for checked in check(opened)] == [
+        (len(made), None)
+    ]
     opened.close()
 
 

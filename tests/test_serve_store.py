@@ -66,7 +66,9 @@ def test_nothing_is_acknowledged_that_is_not_in_the_file(how, http):
         Path(f"{path}.elsewhere").rename(path)
         http.app.state.service.storage.writer.dispose()
         assert http("POST", "/v1/bandits/x/decisions").status_code == 200
-        assert [(one.decisions, one.problem) for one in check(http.storage)] == [(2, None)]
+        assert [(checked.decisions, checked.problem) for checked in check(http.storage)] == [
+            (2, None)
+        ]
 
 
 @pytest.mark.parametrize("moment", ["begin", "commit"])
@@ -175,7 +177,7 @@ def test_nobody_waits_long_for_a_store_that_another_has_locked(opened):
         assert {status for _, status, _ in answers} == {503}
         assert max(seconds for _, _, seconds in answers) < 6
         assert {made("POST", path).status_code for path in paths[:12]} == {200}
-    assert all(one.problem is None for one in check(opened))
+    assert all(checked.problem is None for checked in check(opened))
 
 
 def test_many_threads_share_transactions_and_lose_nothing(opened):

@@ -98,7 +98,9 @@ def test_answers_do_not_wait_for_acknowledgements(tmp_path, monkeypatch):
     found = []
 
     def run(self, sockets):
-        found.extend(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets)
+        found.extend(
+            endpoint.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for endpoint in sockets
+        )
 
     monkeypatch.setattr(commands.uvicorn.Server, "run", run)
     monkeypatch.setattr(commands, "_log_to_stderr", lambda level: None)
@@ -249,7 +251,7 @@ def test_hostile_names_are_only_names(opened):
         page = made("GET", "/bandits/%3Cscript%3E")
         assert page.status_code == 422
         assert page.headers["content-type"] == "application/json"
-    assert [one.problem for one in check(opened)] == [None]
+    assert [checked.problem for checked in check(opened)] == [None]
 
 
 def test_no_answer_shows_what_went_wrong_inside(http, monkeypatch, caplog):

@@ -70,7 +70,7 @@ def test_an_open_horizon_grows_and_is_replayed_exactly(changes, opened, soon):
         assert (found["round"] - 1, found["open_horizon"]) == (found["totals"]["decisions"], True)
         assert found["horizon"] == planned
         assert found["health"] == []
-        assert [one.problem for one in check(opened)] == [None]
+        assert [checked.problem for checked in check(opened)] == [None]
     with pytest.raises(Conflict, match="must be above the rounds so far, 470, got 470"):
         services[0].change("x", Change(horizon=470)).result(60)
     for _ in range(2):  # a repeat is harmless
@@ -81,9 +81,9 @@ def test_an_open_horizon_grows_and_is_replayed_exactly(changes, opened, soon):
     with opened.reading() as connection:
         kinds = connection.execute(sa.select(tables.log.c.kind)).scalars().all()
     assert kinds.count("change") == 1
-    assert [(one.decisions, one.problem) for one in check(opened)] == [(500, None)]
-    for one in services:
-        one.close()
+    assert [(checked.decisions, checked.problem) for checked in check(opened)] == [(500, None)]
+    for service in services:
+        service.close()
 
 
 def test_what_is_not_known_is_said(opened):
@@ -193,7 +193,10 @@ def test_a_store_that_knew_no_open_horizon_is_migrated(store):
     service.close()
     made.close()
     made = Storage(store)
-    assert [(one.decisions, one.problem) for one in check(made)] == [(20, None), (20, None)]
+    assert [(checked.decisions, checked.problem) for checked in check(made)] == [
+        (20, None),
+        (20, None),
+    ]
     made.close()
 
 

@@ -25,9 +25,9 @@ _MADE = ("_build", "auto_gallery", "__pycache__", "sg_execution_times.rst")
 def build(folder: Path, *options: str) -> tuple[Path, subprocess.CompletedProcess]:
     """Build the site from a copy, as the gallery writes beside its sources; return where it is."""
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns(*_MADE))
-    for one in ROOT.iterdir():
-        if one.name != "docs" and not one.name.startswith("."):
-            (folder / one.name).symlink_to(one)
+    for path in ROOT.iterdir():
+        if path.name != "docs" and not path.name.startswith("."):
+            (folder / path.name).symlink_to(path)
     done = subprocess.run(
         [
             sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet",
@@ -99,7 +99,7 @@ def test_nothing_is_loaded_from_a_network(site, pages):
     assert any(load.split("?")[0].endswith("site.css") for load in loads)
     assert [load for load in loads if urlsplit(load).netloc] == []
     elsewhere = re.compile(r"(url\(|@import)[\s'\"]*(https?:)?//")
-    assert [one for one in site.rglob("*.css") if elsewhere.search(one.read_text("utf-8"))] == []
+    assert [path for path in site.rglob("*.css") if elsewhere.search(path.read_text("utf-8"))] == []
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,10 @@ def test_methods_in_the_reference_are_documented(objects):
         for _, code, text in flaws(name, "EX01"):
             parameters = re.findall(r"'(\w+)'", text)
             assert code == "PR01", (name, text)
-            assert all(re.search(rf"\b{one}\b", told) for one in parameters), (name, text)
+            assert all(re.search(rf"\b{parameter}\b", told) for parameter in parameters), (
+                name,
+                text,
+            )
 
 
 def test_the_search_works_in_a_browser(site, browser):
@@ -174,8 +177,8 @@ def test_the_command_line_on_the_site_is_that_of_the_program(site):
     from ocucb.cli import app
 
     def options(command, name):
-        for one in command.params:
-            yield name, one.opts[0] if one.opts[0].startswith("-") else one.metavar
+        for param in command.params:
+            yield name, param.opts[0] if param.opts[0].startswith("-") else param.metavar
         for below, other in getattr(command, "commands", {}).items():
             yield from options(other, f"{name} {below}")
 
@@ -213,8 +216,8 @@ def test_tutorials_and_gallery_run(tmp_path):
     """What `make docs` does."""
     site, done = build(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    pages = {one.stem for one in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
-    assert {one.stem for one in (site / "tutorials").glob("*.ipynb")} == pages
+    pages = {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
+    assert {path.stem for path in (site / "tutorials").glob("*.ipynb")} == pages
     thumbnails = re.findall(
         r"sphx_glr_plot_\w+_thumb", (site / "auto_gallery/index.html").read_text()
     )

@@ -58,7 +58,7 @@ def test_simulations_in_one_file_do_not_disturb_each_other(tmp_path, played):
     )
     assert sum(runs for _, runs in played) == 1200
     with Store(path, read_only=True) as store:
-        assert [(one.result.runs, one.seed) for one in store.contents()] == [
+        assert [(content.result.runs, content.seed) for content in store.contents()] == [
             (300, 1), (300, 1), (300, 1), (300, 2**80),
         ]  # fmt: skip
 
@@ -95,12 +95,12 @@ def test_kill_at_any_moment(tmp_path, begun, monkeypatch):
         )
         if path.exists() and path.stat().st_size:
             with Store(path) as store:
-                held.append(sum(one.result.runs for one in store.contents()))
+                held.append(sum(content.result.runs for content in store.contents()))
     assert held == sorted(held), "committed runs were lost"
     assert 0 < held[-1] < 6000, "nothing was ever committed, or nothing killed"
     assert same(expected, ocucb.simulate(**call, store=path))
     with Store(path) as store:
-        assert [one.result.runs for one in store.contents()] == [6000]
+        assert [content.result.runs for content in store.contents()] == [6000]
 
 
 def test_several_processes_on_one_new_store(tmp_path):
@@ -248,8 +248,8 @@ def test_command_line(tmp_path):
     first = invoke(*words, "--runs", "200", "--store", path)
     assert first.exit_code == 0, first.stderr
     direct = invoke(*words, "--runs", "200", "--seed", "0")
-    assert [one["mean_regret"] for one in json.loads(first.stdout)] == [
-        one["mean_regret"] for one in json.loads(direct.stdout)
+    assert [load["mean_regret"] for load in json.loads(first.stdout)] == [
+        load["mean_regret"] for load in json.loads(direct.stdout)
     ]
     invoke("simulate", "-p", "ucb", "--problem", "uniform:K=3", "-n", "100", "--store", path)
     listed = invoke("results", path).stdout.splitlines()

@@ -100,7 +100,7 @@ def test_a_damaged_block_is_played_again(tmp_path, played):
     database.close()
     shown = "a block of OCUCB on gap:K=2,gap=0.3 is damaged, so 128 of its 1,024 runs are shown"
     with Store(path) as store, pytest.warns(UserWarning, match=f"results.db: {shown}"):
-        assert [one.result.runs for one in store.contents()] == [128]
+        assert [content.result.runs for content in store.contents()] == [128]
     told = invoke("results", path)
     assert told.exit_code == 0
     assert told.stderr == f"Note: {path}: {shown}; simulate again to restore the rest.\n"
@@ -111,7 +111,7 @@ def test_a_damaged_block_is_played_again(tmp_path, played):
     assert played == [(128, 64)]
     assert same(healed, ocucb.simulate(**CALL, runs=1024))
     with Store(path) as store:
-        assert [one.result.runs for one in store.contents()] == [1024]
+        assert [content.result.runs for content in store.contents()] == [1024]
 
 
 def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
@@ -136,7 +136,7 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
         for one in (first, second):
             found = store.get(one, 0, 64)
             assert (found.moments.curve_means == one.play(0, 64).curve_means).all()
-        found = {one.result.policy: one.result.mean_regret for one in store.contents()}
+        found = {content.result.policy: content.result.mean_regret for content in store.contents()}
         assert found == {
             one.policy.name: one.play(0, 64).curve_means[-1, 0] for one in (first, second)
         }
@@ -275,4 +275,4 @@ def test_a_killed_store_says_what_it_is(tmp_path):
     with Store(tmp_path / "alone.db", read_only=True) as alone:
         assert alone.contents() == []
     with Store(path, read_only=True) as whole:
-        assert [one.result.runs for one in whole.contents()] == [64]
+        assert [content.result.runs for content in whole.contents()] == [64]

@@ -272,7 +272,7 @@ def test_identity_covers_what_a_wrapper_stands_for():
 
 def test_identity_covers_which_of_our_formulas_a_users_policy_has():
     sources = (ocucb.UCB.source, ocucb.MOSS.source)
-    mine = [ocucb.index_policy(name="mine", label="mine")(one)() for one in sources]
+    mine = [ocucb.index_policy(name="mine", label="mine")(source)() for source in sources]
     assert not any(policy.is_ours for policy in mine)
     assert mine[0].name == mine[1].name
     one, other = (specification(policy=policy).identity for policy in mine)

@@ -309,7 +309,7 @@ def test_errors_of_maximum_ratio_and_crossing_cover():
         x = result[0].values
         top, true_top = result[0].maximum(), _top(x, truth[0])
         zero = _sign_change(x[3:], (truth[0] - truth[1])[3:])
-        (found,) = [one for one in result.crossings(0, 1) if one.value > 0.3]
+        (found,) = [crossing for crossing in result.crossings(0, 1) if crossing.value > 0.3]
         ratio, stderr = result.ratio(0, 1)
         pairs = {
             "where": (top.where, true_top[0]),

@@ -478,8 +478,8 @@ def lemmas():
 
 
 def test_every_lemma_keeps_its_promise(lemmas):
-    assert [one.lemma for one in lemmas.checks if not one.holds] == []
-    assert {one.kind for one in lemmas.checks} == {"algebra", "probability", "constant"}
+    assert [check.lemma for check in lemmas.checks if not check.holds] == []
+    assert {check.kind for check in lemmas.checks} == {"algebra", "probability", "constant"}
     assert lemmas["4"].generosity == pytest.approx(1, rel=0.2)
     assert "generous by" in lemmas.table()
     assert len(lemmas.plot().axes) == 2
@@ -492,7 +492,7 @@ def test_lemmas_in_the_documentation(lemmas):
     cells = [
         [cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines()[3:] if row
     ]
-    assert [row[:2] for row in cells] == [[one.lemma, one.says] for one in lemmas.checks]
+    assert [row[:2] for row in cells] == [[check.lemma, check.says] for check in lemmas.checks]
     for row, one in zip(cells, lemmas.checks, strict=True):
         assert float(row[2]) == pytest.approx(one.promised, rel=0.02)
         assert float(row[3].partition(" ± ")[0]) == pytest.approx(one.found, rel=0.02)
@@ -575,5 +575,5 @@ def test_the_lemmas_play_ocucb():
         means = run.cumsum(axis=1) / np.arange(1, n + 1)
         assert (p.beta(means, 0.0) == 1).all()
         most = max(most, 8.0 * (pulls[1] - 1) / p.u[1])
-    found = {one.lemma: one for one in checks}
+    found = {check.lemma: check for check in checks}
     assert found["12, 13"].found == pytest.approx(most)

@@ -54,7 +54,7 @@ def test_command_with_json_plot_and_measurement(tmp_path):
         "ocucb:alpha=3,psi=2",
         "moss:constant=4",
     ]
-    values = {one["statement"]: one for one in found["bounds"]}
+    values = {bound["statement"]: bound for bound in found["bounds"]}
     assert values["moss_bound"]["value"] == pytest.approx(39 * math.sqrt(2e4) + 0.5)
     assert values["moss_bound"]["kind"] == "bound"
     assert values["moss_bound"]["title"] == "MOSS, constant 4"

@@ -33,7 +33,7 @@ def at_once(*work: Callable[[], Any]) -> list[Any]:
 
     pool = ThreadPoolExecutor(len(work))
     try:
-        futures = [pool.submit(begin, one) for one in work]
+        futures = [pool.submit(begin, task) for task in work]
         return [future.result(LONG) for future in futures]
     finally:
         pool.shutdown(wait=False)
@@ -100,7 +100,7 @@ def test_threads_share_kernels():
     specifications = [
         Specification(policy, problem, 100, np.array([100]), 1, "step") for _ in range(4)
     ]
-    kernels = at_once(*((lambda one=one: one._kernel) for one in specifications))
+    kernels = at_once(*((lambda spec=spec: spec._kernel) for spec in specifications))
     assert len(set(kernels)) == 1
     assert kernels[0] is kernel_of(policy.family, problem.rewards, specifications[0]._engine)
     assert len(set(at_once(*[lambda: _kernels_of(policy.family)] * 4))) == 1

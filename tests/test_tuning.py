@@ -111,7 +111,7 @@ def test_gambling_is_seen_through():
 def test_several_policies_and_problems():
     problems = [ocucb.gap(K=2, gap=0.5), ocucb.gap(K=3, gap=1.0)]
     result = ocucb.tune(["ucb", "moss"], problems, 300, runs=5000, rng=1)
-    assert [one.start.family.name for one in result.contenders] == ["ucb", "moss"]
+    assert [contender.start.family.name for contender in result.contenders] == ["ucb", "moss"]
     assert result["moss"] is result[1]
     assert result.winner.policy == result.best
     assert result.line.startswith(("ocucb.UCB(constant=", "ocucb.MOSS(constant="))

@@ -44,10 +44,10 @@ def executed(page, folder):
 def outputs(notebook, kind):
     """Return what a notebook's cells put out, of one MIME type."""
     return [
-        one["data"][kind]
+        output["data"][kind]
         for cell in notebook.cells
-        for one in cell.get("outputs", [])
-        if kind in one.get("data", {})
+        for output in cell.get("outputs", [])
+        if kind in output.get("data", {})
     ]
 
 
@@ -85,10 +85,10 @@ def test_every_tutorial_runs(page, tmp_path):
     notebook = executed(page, tmp_path)
     assert outputs(notebook, "image/png")
     complaints = [
-        one["text"]
+        output["text"]
         for cell in notebook.cells
-        for one in cell.get("outputs", [])
-        if one.get("name") == "stderr"
+        for output in cell.get("outputs", [])
+        if output.get("name") == "stderr"
     ]
     assert complaints == []
     assert not list(tmp_path.iterdir())
@@ -128,10 +128,14 @@ def check(figures):
     for axes in figure.axes:
         assert axes.has_data()
         if axes.get_label() != "<colorbar>":
-            assert any(one.get_xlabel() for one in axes.get_shared_x_axes().get_siblings(axes))
+            assert any(
+                sibling.get_xlabel() for sibling in axes.get_shared_x_axes().get_siblings(axes)
+            )
         ticks = [text.get_text() for text in axes.get_yticklabels()]
         if ticks and not ticks[0].isalpha():  # names speak for themselves
-            assert any(one.get_ylabel() for one in axes.get_shared_y_axes().get_siblings(axes))
+            assert any(
+                sibling.get_ylabel() for sibling in axes.get_shared_y_axes().get_siblings(axes)
+            )
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=by_name)

@@ -20,8 +20,10 @@ def described(command: Any, name: str) -> Iterator[str]:
     text, _, examples = (command.help or "").partition("**Example")
     yield text.strip()
     if name != "ocucb":  # the program itself has no options to speak of
-        yield from _table("argument", [one for one in command.params if one.opts[0][0] != "-"])
-        yield from _table("option", [one for one in command.params if one.opts[0][0] == "-"])
+        yield from _table(
+            "argument", [param for param in command.params if param.opts[0][0] != "-"]
+        )
+        yield from _table("option", [param for param in command.params if param.opts[0][0] == "-"])
     lines = [line.strip("`") for line in examples.splitlines() if line.startswith("`")]
     if lines:
         yield "\n".join(["```sh", *lines, "```"])
@@ -31,12 +33,16 @@ def described(command: Any, name: str) -> Iterator[str]:
 
 def _table(kind: str, parameters: list[Any]) -> Iterator[str]:
     rows = [f"| {kind} | meaning |", "|---|---|"]
-    for one in parameters:
-        value = "" if getattr(one, "is_flag", False) else one.metavar or ""
-        names = f"`{value}`" if kind == "argument" else _cell(one.opts, value)
-        default = one.default if isinstance(one.default, str | int) and one.default else None
+    for parameter in parameters:
+        value = "" if getattr(parameter, "is_flag", False) else parameter.metavar or ""
+        names = f"`{value}`" if kind == "argument" else _cell(parameter.opts, value)
+        default = (
+            parameter.default
+            if isinstance(parameter.default, str | int) and parameter.default
+            else None
+        )
         note = "" if default is None or default is True else f" Default: `{default}`."
-        rows.append(f"| {names} | {(one.help or '').replace('|', chr(92) + '|')}{note} |")
+        rows.append(f"| {names} | {(parameter.help or '').replace('|', chr(92) + '|')}{note} |")
     if len(rows) > 2:
         yield "\n".join(rows)
 

@@ -36,8 +36,13 @@ def described(api: dict[str, Any]) -> Iterator[str]:
             yield from _table(
                 "parameter",
                 [
-                    (one["name"], one["schema"], one.get("description", ""), one["required"])
-                    for one in call.get("parameters", [])
+                    (
+                        parameter["name"],
+                        parameter["schema"],
+                        parameter.get("description", ""),
+                        parameter["required"],
+                    )
+                    for parameter in call.get("parameters", [])
                 ],
             )
             body = call.get("requestBody", {}).get("content", {}).get("application/json")
@@ -78,9 +83,9 @@ def _object(title: str, schema: dict[str, Any], models: dict[str, Any]) -> Itera
 
 def _resolved(schema: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     """Return a schema without references, and without null where something else is possible."""
-    for one in schema.get("anyOf", []):
-        if one.get("type") != "null":
-            return _resolved(one, models)
+    for choice in schema.get("anyOf", []):
+        if choice.get("type") != "null":
+            return _resolved(choice, models)
     name = schema.get("$ref", "").rpartition("/")[2]
     found: dict[str, Any] = models[name] if name else schema
     return found
@@ -102,9 +107,9 @@ def _table(title: str, rows: list[tuple[str, dict[str, Any], str, bool]]) -> Ite
 def _type(schema: dict[str, Any]) -> str:
     """Return a type with its range, in words."""
     if "anyOf" in schema:
-        return "; or ".join(_type(one) for one in schema["anyOf"])
+        return "; or ".join(_type(choice) for choice in schema["anyOf"])
     if "enum" in schema:
-        return ", ".join(f"`{one}`" for one in schema["enum"])
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if "$ref" in schema:
         return "object"
     kind = str(schema.get("type", "any"))

@@ -18,9 +18,10 @@ problem, horizons = (
 figure, axes = plt.subplots(layout="constrained")
 for knows, anytime in (("ocucb", "ocucb-n"), ("moss", "moss-anytime")):
     results = [ocucb.simulate([knows, anytime], problem, n, rng=1) for n in horizons]
-    means = np.array([[one.mean_regret for one in result] for result in results])
+    means = np.array([[player.mean_regret for player in result] for result in results])
     shares = (
-        np.array([[one.stderr[-1] for one in result] for result in results]) / means
+        np.array([[player.stderr[-1] for player in result] for result in results])
+        / means
     )
     ratio = means[:, 1] / means[:, 0]
     label = f"{results[0][1].label} / {results[0][0].label}"

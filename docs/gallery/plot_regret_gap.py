@@ -16,7 +16,7 @@ policies = ["ucb", "aocucb", "moss", "ocucb", "gittins"]
 results = [ocucb.simulate(policies, ocucb.gap(K=2, gap=d), 10_000, rng=1) for d in gaps]
 
 figure, axes = plt.subplots(layout="constrained")
-for i, label in enumerate(one.label for one in results[0]):
+for i, label in enumerate(player.label for player in results[0]):
     means = [result[i].mean_regret for result in results]
     errors = [2 * result[i].stderr[-1] for result in results]
     axes.errorbar(gaps, means, errors, marker=".", label=label)

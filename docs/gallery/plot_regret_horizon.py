@@ -18,7 +18,7 @@ results = [
 ]
 
 figure, axes = plt.subplots(layout="constrained")
-for i, label in enumerate(one.label for one in results[0]):
+for i, label in enumerate(player.label for player in results[0]):
     means = [result[i].mean_regret for result in results]
     errors = [2 * result[i].stderr[-1] for result in results]
     axes.errorbar(horizons, means, errors, marker=".", label=label)

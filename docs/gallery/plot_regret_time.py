@@ -16,11 +16,11 @@ rounds = range(500, 20_001, 500)
 result = ocucb.simulate(policies, problem, 20_000, rng=1, checkpoints=rounds)
 
 figure, axes = plt.subplots(layout="constrained")
-for one in result:
-    (line,) = axes.plot(one.checkpoints, one.regret, label=one.label)
-    low, high = one.regret - 2 * one.stderr, one.regret + 2 * one.stderr
+for player in result:
+    (line,) = axes.plot(player.checkpoints, player.regret, label=player.label)
+    low, high = player.regret - 2 * player.stderr, player.regret + 2 * player.stderr
     axes.fill_between(
-        one.checkpoints, low, high, color=line.get_color(), alpha=0.25, linewidth=0
+        player.checkpoints, low, high, color=line.get_color(), alpha=0.25, linewidth=0
     )
 axes.set(xlabel="round t", ylabel="mean regret", xlim=(0, 20_000), ylim=(0, None))
 axes.legend()

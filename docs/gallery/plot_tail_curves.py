@@ -15,10 +15,10 @@ policies = ["ucb", "thompson", "moss", "ocucb"]
 result = ocucb.simulate(policies, ocucb.gap(K=2, gap=0.3), 10_000, 8000, rng=1)
 
 figure, axes = plt.subplots(layout="constrained")
-for one in result:
-    x, p, error = one.tail_curve()
+for player in result:
+    x, p, error = player.tail_curve()
     seen = p > 1e-6
-    (line,) = axes.plot(x[seen], p[seen], label=one.label)
+    (line,) = axes.plot(x[seen], p[seen], label=player.label)
     low, high = (p - 2 * error)[seen].clip(1e-9), (p + 2 * error)[seen]
     axes.fill_between(
         x[seen], low, high, color=line.get_color(), alpha=0.2, linewidth=0

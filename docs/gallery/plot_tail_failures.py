@@ -16,13 +16,13 @@ problem, n, alphas = ocucb.gap(K=2, gap=0.3), 10_000, [2.2, 2.6, 3, 3.5, 4, 5, 6
 policies = [ocucb.OCUCB(alpha=a) for a in alphas]
 result = ocucb.simulate(policies, problem, n, 10_000, rng=1, sampling="tilted")
 expected = [
-    theory.tail_estimate(one, problem, n, regret=0.3 * n / 2) for one in policies
+    theory.tail_estimate(policy, problem, n, regret=0.3 * n / 2) for policy in policies
 ]
 
 figure, axes = plt.subplots(layout="constrained")
 p, error = (
-    [one.failure.value for one in result],
-    [2 * one.failure.stderr for one in result],
+    [player.failure.value for player in result],
+    [2 * player.failure.stderr for player in result],
 )
 axes.errorbar(alphas, p, error, fmt="o", markersize=4, label="measured ± 2 s.e.")
 axes.plot(alphas, expected, "--", color="tab:orange", label="tail_estimate")

@@ -14,7 +14,7 @@ alphas = [2.4, 2.7, 3, 3.5, 4, 5, 6, 8, 12, 20]
 policies = [ocucb.OCUCB(alpha=a) for a in alphas]
 policies += ["moss", "adaucb", "thompson", "ucb", "gittins"]
 result = ocucb.simulate(policies, ocucb.gap(K=2, gap=0.3), 10_000, 4000, rng=1)
-points = [(one.mean_regret, one.deviation.value) for one in result]
+points = [(player.mean_regret, player.deviation.value) for player in result]
 
 figure, axes = plt.subplots(layout="constrained")
 axes.plot(

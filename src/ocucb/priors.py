@@ -227,12 +227,12 @@ class Listed:
     @staticmethod
     def of(problems: Sequence[Problem]) -> Listed:
         """Return problems as rows."""
-        arms = np.array([one.arms for one in problems])
+        arms = np.array([problem.arms for problem in problems])
         means = np.full((arms.size, arms.max()), math.nan)
         scales = np.ones(means.shape)
         for row, one in enumerate(problems):
             means[row, : one.arms], scales[row, : one.arms] = one.means, one.scales
-        return Listed(Drawn(arms, means, scales, np.array([one.sigma for one in problems])))
+        return Listed(Drawn(arms, means, scales, np.array([problem.sigma for problem in problems])))
 
     @property
     def identity(self) -> str:
@@ -292,7 +292,7 @@ class Prior:
     check: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prior, tuple(getattr(self, one.name) for one in fields(self))
+        return Prior, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def identity(self) -> str:
@@ -530,8 +530,8 @@ def _of_list(given: Any) -> Prior:
                 f"{shown(one)}."
             )
     first = problems[0].rewards
-    kinds = {(one.rewards.name, one.rewards.code.identity) for one in problems}
-    if len({(one.rewards.unit, one.rewards.bounds) for one in problems}) > len(kinds):
+    kinds = {(problem.rewards.name, problem.rewards.code.identity) for problem in problems}
+    if len({(problem.rewards.unit, problem.rewards.bounds) for problem in problems}) > len(kinds):
         raise ValueError("the problems of a prior must have rewards with the same bounds.")
     if len(kinds) > 1:
         names = listed(sorted({name for name, _ in kinds}))
@@ -542,7 +542,10 @@ def _of_list(given: Any) -> Prior:
             f"those of {first.name} depend on which arm it is."
         )
     name = f"prior of {len(problems)} problem{'s' * (len(problems) > 1)}"
-    arms, check = max(one.arms for one in problems), any(one.check for one in problems)
+    arms, check = (
+        max(problem.arms for problem in problems),
+        any(problem.check for problem in problems),
+    )
     return Prior(name, first, arms, Listed.of(problems), check)
 
 
@@ -566,7 +569,7 @@ def _of_function(
         raise ValueError(f"the prior {name!r} needs the number of arms, for example K=10.")
     else:
         arms = max(arm_shares)
-        cumulated = np.cumsum([arm_shares.get(one, 0.0) for one in range(1, arms + 1)])
+        cumulated = np.cumsum([arm_shares.get(number, 0.0) for number in range(1, arms + 1)])
         shares = tuple((cumulated / cumulated[-1]).tolist())
     defaults = {
         key: one.default

@@ -85,7 +85,7 @@ class Problem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt in the other process, so that its vectors are read-only there too.
-        return Problem, tuple(getattr(self, one.name) for one in fields(self))
+        return Problem, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def arms(self) -> int:

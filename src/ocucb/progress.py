@@ -1,52 +1,76 @@
-"""The progress bar of long simulations, shown on standard error if that is a terminal."""
+"""Progress bars of long work, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._text import duration
 from .scheduler import Job
 from .specification import Block
 
-_PATIENCE = 1.0  # seconds before a bar appears: short work stays silent
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
-class Meter:
-    """Shows the policy, its finished runs, the rate in pulls per second, and the time left.
+class ProgressBar:
+    """A bar that lasts as long as the work, and stays away from short work.
 
-    If `wanted` is None, it is shown if standard error is a terminal.
+    If `wanted` is None, it is shown if standard error is a terminal. `count` formats the count.
     """
 
-    def __init__(self, wanted: bool | None) -> None:
-        people = sys.stderr is not None and sys.stderr.isatty()
-        self._wanted = people if wanted is None else wanted
-        self._bar: Any = None
-        self._job: Job | None = None
-        self._opened = self._began = time.monotonic()
-        self._played = 0
+    patience = 1.0  # seconds before it appears
 
-    def __enter__(self) -> Meter:
+    def __init__(self, wanted: bool | None, count: str) -> None:
+        people = sys.stderr is not None and sys.stderr.isatty()
+        self.wanted = people if wanted is None else wanted
+        self._count = count
+        self._bar: Any = None
+        self._tasks: dict[Any, Any] = {}
+        self._opened = time.monotonic()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
+    @property
+    def due(self) -> bool:
+        """Whether there is anybody to show something to, and it is time to."""
+        return self.wanted and time.monotonic() - self._opened >= self.patience
+
+    def show(self, line: Any, label: str, **values: Any) -> None:
+        """Show `label`, `completed`, `total`, `rate` and `left` of a line, once the bar is due."""
+        if not self.due:
+            return
+        if self._bar is None:
+            self._bar = _bar(self._count)
+            self._bar.start()
+        if line not in self._tasks:
+            self._tasks[line] = self._bar.add_task(label, total=None, rate="", left="")
+        self._bar.update(self._tasks[line], description=label, **values)
+
+
+class Meter(ProgressBar):
+    """Shows the policy, its finished runs, the rate in pulls per second, and the time left."""
+
+    def __init__(self, wanted: bool | None) -> None:
+        super().__init__(wanted, "{task.completed:,.0f}/{task.total:,.0f} runs")
+        self._job: Job | None = None
+        self._began = time.monotonic()
+        self._played = 0
+
     def watch(self, job: Job, block: Block, played: bool) -> None:
         """Record a merged block; blocks from a store (not `played`) do not count for the rate."""
         now = time.monotonic()
         if job is not self._job:
-            self._job, self._began, self._played, self._task = job, now, 0, None
+            self._job, self._began, self._played = job, now, 0
         self._played += block.moments.runs if played else 0
-        if not self._wanted or now - self._opened < _PATIENCE:
+        if not self.due:
             return
-        if self._bar is None:
-            self._bar = progress_bar("{task.completed:,.0f}/{task.total:,.0f} runs")
-            self._bar.start()
-        if self._task is None:
-            self._task = self._bar.add_task(job.specification.policy.label, rate="", left="")
         assert job.merged is not None
         done = job.merged.runs
         low = high = float(job.runs)
@@ -56,8 +80,9 @@ class Meter:
             note = precision_note(job)
         speed = self._played / max(now - self._began, 1e-3)
         left = time_left(low - done, high - done, speed) if self._played else ""
-        self._bar.update(
-            self._task,
+        self.show(
+            id(job),
+            job.specification.policy.label,
             completed=done,
             total=high,
             rate=f"{speed * job.specification.horizon:.2g} pulls/s",
@@ -102,8 +127,7 @@ def _short(runs: float) -> str:
     return f"{round(runs / step) * step:,}"
 
 
-def progress_bar(count: str) -> Any:
-    """Return a bar whose tasks have fields "rate" and "left"; `count` formats the count."""
+def _bar(count: str) -> Any:
     # imported only if there is something to show
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

@@ -97,7 +97,7 @@ class Rewards:
         # Another process looks up our kinds by name; compiled code is not sent.
         if KINDS.get(self.name) is self:
             return _kind_named, (self.name,)
-        return Rewards, tuple(getattr(self, one.name) for one in fields(self))
+        return Rewards, tuple(getattr(self, field.name) for field in fields(self))
 
 
 def _draw_gaussian(mean: float, scale: float, stream: Words) -> float:

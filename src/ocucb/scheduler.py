@@ -45,13 +45,14 @@ class Job:
 
     @property
     def mean(self) -> Estimate:
-        """The mean regret at the horizon, its error allowing for failures that were not seen."""
+        """The mean regret at the horizon, its error allowing for failures that were not seen.
+
+        That of a result does so only if the mean is corrected, where it is never larger than here.
+        """
         assert self.merged is not None
-        unseen = self.specification.description.unseen(self.merged.runs)
-        curve = self.merged.curve(unseen, self.control_variates)
-        seen = curve.corrected or self.merged.runs < 2
-        error = float(curve.stderr[-1])
-        return Estimate(float(curve.regret[-1]), error if seen else math.hypot(error, unseen[-1]))
+        curve = self.merged.curve(0.0, self.control_variates)
+        unseen = self.specification.unseen(self.merged.runs)
+        return Estimate(float(curve.regret[-1]), math.hypot(float(curve.stderr[-1]), unseen))
 
     @property
     def finished(self) -> bool:

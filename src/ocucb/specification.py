@@ -83,6 +83,7 @@ class Specification:
             prior=isinstance(self.problem, Prior),
             largest_gap=self.problem.largest_gap,
             failure_cost=failure_cost(self.problem, self.horizon),
+            stops=self._form.family.rule.can_stop,
         )
 
     @cached_property
@@ -132,6 +133,12 @@ class Specification:
                 f"{who} cannot tell {self.unknown} from another version of it: use plain "
                 f"functions, numbers and arrays in a formula, or do without {who}."
             )
+
+    @property
+    def _form(self) -> Policy:
+        """The policy as it is played on these rewards."""
+        rewards = self.problem.rewards
+        return self.policy.on(rewards.unit, rewards.binary)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -192,7 +199,8 @@ class Specification:
             its_problem = prior.problem(drawn, places[0]) if runs else prior.typical
             rows = self._rows(drawn, arms, places, first)
             found = self._played(its_problem, first, places.size, stop, rows)
-            whole.regret[places], whole.luck[places] = found.regret, found.luck
+            for name in ("regret", "luck", "advice"):
+                getattr(whole, name)[places] = getattr(found, name)
             ranks = order[places, :arms]
             whole.pulls[places, :arms] = np.take_along_axis(found.pulls, ranks, axis=1)
         return whole, gaps

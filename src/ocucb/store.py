@@ -51,7 +51,8 @@ _TABLES = (
         sampling text not null,
         prior integer not null,
         largest_gap real not null,
-        failure_cost real not null
+        failure_cost real not null,
+        stops integer not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -84,6 +85,7 @@ _SOUND = {
         *(f"typeof({name}) = 'text'" for name in ("identity", "policy", "label", "engine")),
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
         "sampling in ('plain', 'tilted') and typeof(prior) = 'integer' and prior in (0, 1)",
+        "typeof(stops) = 'integer' and stops in (0, 1)",
         *(
             f"typeof({name}) = 'real' and {name} >= 0 and {name} < 9e999"
             for name in ("largest_gap", "failure_cost")
@@ -526,6 +528,7 @@ def _columns(specification: Specification) -> dict[str, Any]:
         "checkpoints": played.checkpoints.astype("<i8").tobytes(),
         "seed": str(played.seed),
         "prior": int(played.prior),
+        "stops": int(played.stops),
     }
 
 
@@ -537,6 +540,7 @@ def _described(columns: tuple[Any, ...]) -> Description:
         checkpoints=np.frombuffer(row.checkpoints, dtype="<i8").astype(np.int64),
         seed=int(row.seed),
         prior=bool(row.prior),
+        stops=bool(row.stops),
     )
 
 

@@ -199,13 +199,13 @@ def _policies_over(players: list[str], name: str, values: list[float], family: s
     from ..policies import family_named, parse_policy, to_policies
 
     made = []
-    for one in to_policies([parse_policy(text) for text in players]):
-        if name not in one.parameters:
-            has = listed(one.parameters) or "none"
+    for policy in to_policies([parse_policy(text) for text in players]):
+        if name not in policy.parameters:
+            has = listed(policy.parameters) or "none"
             of_problem = listed(_parameters(family)) if family else "none"
             raise ValueError(
-                f"--over {name}=...: {one.label} has no parameter {name!r} (it has {has}), and "
+                f"--over {name}=...: {policy.label} has no parameter {name!r} (it has {has}), and "
                 f"neither has the problem (it has {of_problem})."
             )
-        made += [family_named(one.family.name)(**{**one.parameters, name: v}) for v in values]
+        made += [family_named(policy.family.name)(**{**policy.parameters, name: v}) for v in values]
     return made

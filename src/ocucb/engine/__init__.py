@@ -13,10 +13,11 @@ from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
 from . import skip, skip_binary, skip_leader, skip_thompson, step
-from .base import LUCK, Engine, Game, Outcome, Rows, luck_widths, new_game, new_outcome
+from .base import ADVICE, LUCK, Engine, Game, Outcome, Rows, luck_widths, new_game, new_outcome
 from .run import Kernel
 
 __all__ = [
+    "ADVICE",
     "ENGINES",
     "LUCK",
     "NUMERICS",

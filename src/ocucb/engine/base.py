@@ -173,6 +173,11 @@ def same_rows(game: Game, first: int, runs: int) -> Rows:
 LUCK = ("of others", "of best", "by gap", "by share of gap")
 
 
+# Whether the arm that a run recommends is not a best one, its gap, and the rounds until a rule to
+# stop says so: the horizon, if it does not, or if there is none.
+ADVICE = ("wrong", "gap", "stopped")
+
+
 class Outcome(NamedTuple):
     """What a kernel writes.
 
@@ -181,6 +186,7 @@ class Outcome(NamedTuple):
     has fewer. ``luck[run, checkpoint]``: the noise of the arms, added up in the ways of `LUCK`, the
     last two of which are left out if gaps do not differ.
     Unless it is empty, ``arm_noise[run, arm]``: the noise of each arm at the end.
+    ``advice[run]``: what follows from the arm that a run recommends at the end, see `ADVICE`.
     """
 
     regret: Floats
@@ -188,6 +194,7 @@ class Outcome(NamedTuple):
     noise: Floats
     luck: Floats
     arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
+    advice: Floats = np.zeros((0, 0))
 
 
 def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
@@ -197,7 +204,8 @@ def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
     marks = np.isfinite(game.mixture[MARKS]).sum()
     noise, ways = np.zeros((runs, int(marks))), len(LUCK) if game.widths.size else 2
     luck = np.zeros((*regret.shape, ways))
-    return Outcome(regret, pulls, noise, luck, np.zeros((runs, game.means.size if by_arm else 0)))
+    arm_noise = np.zeros((runs, game.means.size if by_arm else 0))
+    return Outcome(regret, pulls, noise, luck, arm_noise, np.empty((runs, len(ADVICE))))
 
 
 def skip_obstacle(

@@ -253,7 +253,7 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
             table = () if family.table is None else (seen,)
             rule.compile(state + table + (number,) * len(family.defaults))
             rule.disable_compile()
-    (answer,) = (one.signature.return_type for one in rule.overloads.values())
+    (answer,) = (overload.signature.return_type for overload in rule.overloads.values())
     if not isinstance(answer, kind) or isinstance(answer, numba.types.Complex):
         raise TypeError(f"{family.label} must return {words}, got {answer}.")
     return rule  # type: ignore[no-any-return]

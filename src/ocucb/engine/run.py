@@ -28,8 +28,10 @@ draw: Callable[..., float]
 draw_reward: Callable[[int, float, float, Floats, Words], float]  # one of those below
 takes_variance: bool
 play_run: Callable[..., bool]
+stops: bool  # the policy has a rule to stop, which writes into its memory
 
-NEXT_MARK, TILT_END = 0, 1  # places in `Run.mark`
+NEXT_MARK, TILT_END, OWED = 0, 1, 2  # places in `Run.mark`
+STOPPED, ADVISED = 0, 1  # places in the memory of a policy that stops
 
 
 class Stats(NamedTuple):
@@ -47,7 +49,8 @@ class Run(NamedTuple):
     the mean (empty unless the policy needs it). Rewards are drawn with the means `drawn`: that of
     the tilted arm, if any, may be lower at first. ``mark[NEXT_MARK]`` is the next number of its
     pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at which its mean is no
-    longer lower. `memory` is what a choice policy remembers; ``rounds[0]``, how many rounds have
+    longer lower; ``mark[OWED]`` is the arm whose last reward, which decides nothing, was not drawn,
+    or -1. `memory` is what a choice policy remembers; ``rounds[0]``, how many rounds have
     been played.
     """
 
@@ -126,6 +129,7 @@ def start_run(game: Game, run: Run, key: Words, number: int) -> None:
             component += 1
         run.drawn[arm] = game.means[arm] - shifts[component]
         run.mark[NEXT_MARK], run.mark[TILT_END] = marks[0], lengths[component]
+    run.mark[OWED] = -1.0
     for i in range(run.pulls.size):
         run.sums[i] = run.pulls[i] = 0.0
     for i in range(run.squares.size):
@@ -261,9 +265,8 @@ def rounds_to_mark(tilted: bool, mark: float, pulls: float) -> float:
     return mark - pulls if tilted else np.inf
 
 
-@rare_part
 def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> None:
-    """Write the final pulls and noise of a run, and the noise at marks that were not met.
+    """Write what a run ends with: pulls, noise, that at marks it has not met, its advice.
 
     The regret becomes infinite where rewards were not finite, and nan where the policy was not able
     to choose an arm.
@@ -281,6 +284,45 @@ def finish_run(game: Game, run: Run, able: bool, outcome: Outcome, row: int) -> 
         if run.pulls[game.tilted] < game.mixture[MARKS, i]:
             T = run.pulls[game.tilted]
             outcome.noise[row, i] = run.sums[game.tilted] - T * game.means[game.tilted]
+    recommend(game, run, outcome, row)
+
+
+def recommend(game: Game, run: Run, outcome: Outcome, row: int) -> None:
+    """Write what follows from the arm that a run recommends.
+
+    A policy that has stopped says which. Otherwise it is the one with the largest mean of its
+    rewards, drawn where several are: the outcome is then the average over these.
+    """
+    owed: Any = np.int64(run.mark[OWED])
+    if owed >= 0:  # drawn now, when nothing else can depend on it
+        run.sums[owed] += draw_reward(
+            owed, run.drawn[owed], game.scales[owed], game.table, run.reward_rng
+        )
+        run.mark[OWED] = -1.0
+    best_mean, top = -np.inf, -np.inf
+    for i in range(game.means.size):
+        best_mean = max(best_mean, game.means[i])
+    tied = wrong = lost = 0.0
+    for i in range(game.means.size):
+        if run.pulls[i] == 0.0:
+            continue
+        # 0 unless the engine sums the noise alone; then all means are told to be 0
+        shift = game.gaps[i] - (best_mean - game.means[i])
+        mean = run.sums[i] / run.pulls[i] - shift
+        if mean > top:
+            top, tied, wrong, lost = mean, 0.0, 0.0, 0.0
+        if mean == top:
+            tied += 1.0
+            wrong += 1.0 if game.gaps[i] > 0.0 else 0.0
+            lost += game.gaps[i]
+    rounds = game.checkpoints[game.checkpoints.size - 1]
+    if stops and run.memory[STOPPED] > 0.0:
+        arm, rounds = np.int64(run.memory[ADVISED]), np.int64(run.memory[STOPPED])
+        tied, lost = 1.0, game.gaps[arm]
+        wrong = 1.0 if lost > 0.0 else 0.0
+    outcome.advice[row, 0] = wrong / max(1.0, tied)
+    outcome.advice[row, 1] = lost / max(1.0, tied)
+    outcome.advice[row, 2] = rounds
 
 
 def play_each_once(game: Game, run: Run, outcome: Outcome, row: int) -> Any:
@@ -351,8 +393,14 @@ def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
         slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
         slots["play_each_once"] = specialise(play_each_once, slots, part=True)
-        both.append(slots)
+        both.append(slots | ending(slots, stops=False))
     return both
+
+
+def ending(slots: dict[str, Any], stops: bool) -> dict[str, Any]:
+    """Return the slots for the end of a run of a policy that has a rule to stop, or has none."""
+    advice = specialise(recommend, slots | {"stops": stops}, part=True)
+    return {"finish_run": specialise(finish_run, {"recommend": advice}, part=True)}
 
 
 def run_slots(rewards: Rewards, takes_variance: bool = False) -> dict[str, Any]:
@@ -400,7 +448,7 @@ class Kernel:
         squares = np.zeros(arms if self._plan.slots["takes_variance"] else 0)
         memory = np.zeros(self._plan.memory_size(arms))
         streams = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-        drawn, mark, rounds = game.means.copy(), np.full(2, np.inf), np.zeros(1)
+        drawn, mark, rounds = game.means.copy(), np.full(3, np.inf), np.zeros(1)
         return Run(np.zeros(arms), np.zeros(arms), squares, drawn, mark, memory, *streams, rounds)
 
     def play_on(self, values: Any, game: Game, run: Run, outcome: Outcome, stop: Flags) -> None:

@@ -33,7 +33,7 @@ from . import step
 from .arm_counts import ArmCount, arm_count_slots, effective_arms_of_all
 from .base import Engine, Game, Outcome, Plan, skip_obstacle
 from .formulas import bonus_of, falls_short_of, never
-from .run import NEXT_MARK, Run, Stats, rounds_to_mark, run_slots, stats_of
+from .run import NEXT_MARK, OWED, Run, Stats, rounds_to_mark, run_slots, stats_of
 from .tournament import highest, highest_other, raise_tree, replace
 
 # Declared here, filled in by `specialise`: the policy's bonus and declarations.
@@ -266,6 +266,8 @@ def play_nonincreasing(
             # the weight depends on all its first rewards, and a branch on all rewards
             if leader == game.tilted or end < n:
                 noise += run.drawn[leader] + scale * normal(run.reward_rng)
+            else:
+                run.mark[OWED] = leader
             T += end - t
             t = end
         done = leapt(game, run, leader, T, noise, t, done, outcome, row)

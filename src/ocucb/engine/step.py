@@ -34,6 +34,7 @@ from .run import (
     NEXT_MARK,
     Run,
     Stats,
+    ending,
     rounds_to_mark,
     run_slots,
     stats_of,
@@ -353,6 +354,8 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     functions = run_slots(rewards, rule.takes_variance)
     if isinstance(rule, ChoiceRule):
         functions["choose"] = choice_of(family)
+        if rule.stops:
+            functions |= ending(functions, stops=True)
         return Plan(play_choices, functions, memory_size=rule.memory_size)
     if isinstance(rule, SamplingRule):
         functions["deviation"] = deviation_of(family)

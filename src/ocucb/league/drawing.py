@@ -143,8 +143,8 @@ def _by_horizon(
     figure, axes = empty_panels(2, size=(4.8, 3.6))
     for (where, problem), its_axes in zip(questions.GAPS.items(), axes, strict=True):
         for (label, found), style in zip(lines(problem), itertools.cycle(styles), strict=False):
-            xs = [float(one.where) for one in found]
-            values, errors = [one.value for one in found], [one.error for one in found]
+            xs = [float(point.where) for point in found]
+            values, errors = [point.value for point in found], [point.error for point in found]
             draw_estimates(its_axes, xs, values, errors, style, label=label)
         its_axes.axhline(1.0, color=GREY, linewidth=0.7)
         its_axes.set(xscale="log", xlabel="$n$", ylabel="")

@@ -53,7 +53,9 @@ for _module in pkgutil.iter_modules(__spec__.submodule_search_locations, f"{__na
             if isinstance(_value, PolicyFamily) and not _name.startswith("_"):
                 NAMES[_name] = _value
 globals().update(NAMES)
-FAMILIES.update({one.name: one for one in sorted(NAMES.values(), key=lambda one: one.name)})
+FAMILIES.update(
+    {family.name: family for family in sorted(NAMES.values(), key=lambda family: family.name)}
+)
 
 
 def parse_policy(text: str) -> Policy:
@@ -85,12 +87,14 @@ def to_policies(policies: Any) -> list[Policy]:
     if not given:
         raise ValueError("policies must name at least one policy, got none.")
     players = []
-    for one in given:
-        if isinstance(one, str):
-            one = parse_policy(one)
-        elif isinstance(one, PolicyFamily):
-            one = one()
-        if not isinstance(one, Policy):
-            raise TypeError(f"a policy must be one such as OCUCB(), or its name, got {shown(one)}.")
-        players.append(one)
+    for player in given:
+        if isinstance(player, str):
+            player = parse_policy(player)
+        elif isinstance(player, PolicyFamily):
+            player = player()
+        if not isinstance(player, Policy):
+            raise TypeError(
+                f"a policy must be one such as OCUCB(), or its name, got {shown(player)}."
+            )
+        players.append(player)
     return players

@@ -129,7 +129,7 @@ def kl_policy(function: Callable[..., float], /, **facts: Any) -> PolicyFamily:
         raise TypeError(f"{family.label} is a budget, which does not depend on the mean.")
     if family.bounded_form is not None:
         return family
-    declared = {one.name: getattr(family.rule, one.name) for one in fields(family.rule)}
+    declared = {field.name: getattr(family.rule, field.name) for field in fields(family.rule)}
     bounded = changed(family, rule=_rules.BernoulliKLRule(**declared))
     variance = changed(family, rule=_rules.MomentKLRule(**declared))
     return changed(family, bounded_form=bounded, variance_form=variance)
@@ -191,6 +191,10 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
         probabilities : callable
             ``probabilities(t, horizon, pulls, sums, sigma, memory, ...)`` writes the probability of
             each arm into the first entries of `memory`.
+        stops : bool
+            It has a rule to stop. The first two numbers of `memory` are then the rounds that it
+            took, 0 until then, and the number of the arm that it recommends, which it plays from
+            there on.
 
     Returns
     -------
@@ -274,7 +278,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
             f"order, got {', '.join(given) or 'none'}."
         )
     rule, inputs = forms[state]
-    defaults = {one.name: _default(title, one) for one in arguments[len(state) :]}
+    defaults = {parameter.name: _default(title, parameter) for parameter in arguments[len(state) :]}
     facts = {
         "name": title.lower().replace("_", "-"),
         "label": title,
@@ -286,7 +290,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
     declared = {name: facts.pop(name) for name in {*_declarations(*rules)} & facts.keys()}
     for name in sorted(declared.keys() - _declarations(rule)):
         if declared.pop(name):
-            (other,) = (_STATED[one] for one in rules if one is not rule)
+            (other,) = (_STATED[kind] for kind in rules if kind is not rule)
             raise TypeError(f"{title} declares {name}, which is for policies stated as {other}.")
     facts.update(rule=rule(function, inputs, **declared), defaults=defaults)
     return family_of(facts, inspect.getdoc(function), function.__module__)
@@ -294,7 +298,7 @@ def _family(function: Callable[..., Any], rules: Rules, facts: dict[str, Any]) -
 
 def _declarations(*rules: type[_rules.Rule]) -> set[str]:
     """Return what rules of these types can declare."""
-    return {one.name for rule in rules for one in fields(rule)} - {"source", "inputs"}
+    return {field.name for rule in rules for field in fields(rule)} - {"source", "inputs"}
 
 
 def _default(title: str, parameter: inspect.Parameter) -> float:
@@ -310,7 +314,7 @@ def _check_facts(
     title: str, rules: Rules, facts: dict[str, Any], defaults: Mapping[str, float]
 ) -> None:
     """Refuse unknown declarations and invalid values."""
-    mine = {one.name for one in fields(PolicyFamily)} - {"rule", "defaults"}
+    mine = {field.name for field in fields(PolicyFamily)} - {"rule", "defaults"}
     allowed = mine | _declarations(*rules)
     for name in facts.keys() - allowed:
         raise TypeError(
@@ -326,10 +330,12 @@ def _check_facts(
             f"{title}'s unplayed_index must be {', '.join(map(repr, known))} or None, "
             f"got {declared!r}."
         )
-    for name in ("binary", "needs_sigma", "concave", "check"):
+    for name in ("binary", "needs_sigma", "concave", "check", "stops"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
-    values = {"unplayed_index", "concave"}
+    if facts.get("stops") and facts.get("memory") is None:
+        raise TypeError(f"{title} declares stops, so it must declare memory, too.")
+    values = {"unplayed_index", "concave", "stops"}
     for name in sorted({"table"} | _declarations(*rules) - values):
         if facts.get(name) is None:
             continue
@@ -339,7 +345,7 @@ def _check_facts(
     for name in ("valid", "proved"):
         ranges = facts.get(name, {})
         if not isinstance(ranges, Mapping) or not all(
-            isinstance(one, Range) for one in ranges.values()
+            isinstance(given, Range) for given in ranges.values()
         ):
             raise TypeError(f"{title}'s {name} must be a dict of ranges, got {ranges!r}.")
         for parameter in ranges.keys() - defaults.keys():

@@ -235,7 +235,7 @@ def _written(value: float) -> str:
 
 
 def _facts(family: PolicyFamily) -> dict[str, Any]:
-    return {one.name: getattr(family, one.name) for one in fields(family)}
+    return {field.name: getattr(family, field.name) for field in fields(family)}
 
 
 def changed(family: PolicyFamily, **changes: Any) -> PolicyFamily:

@@ -52,7 +52,7 @@ class Rule:
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What it consists of, by the names that identify it."""
-        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {_KNOWN_AS.get(name, name): one for name, one in facts.items() if callable(one)}
 
     @property
@@ -74,6 +74,11 @@ class Rule:
     @property
     def is_lazy(self) -> bool:
         """Whether it can be played without evaluating every arm in every round."""
+        return False
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether it has a rule to stop."""
         return False
 
     def memory_size(self, arms: int) -> int:
@@ -193,9 +198,18 @@ class ChoiceRule(Rule):
     memory: Callable[[int], int] | None = None
     challenger_index: Callable[..., float] | None = None
     probabilities: Callable[..., None] | None = None
+    stops: bool = False
 
     forms = (_CHOICE, (*_CHOICE[:4], "squares", *_CHOICE[4:]))
     kind = "choice"
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return (*super().identity, *("stops",) * self.stops)
+
+    @property
+    def can_stop(self) -> bool:
+        return self.stops
 
     def memory_size(self, arms: int) -> int:
         return 0 if self.memory is None else self.memory(arms)

@@ -20,7 +20,7 @@ from ..importance import MOST_WEIGHT
 from . import control_variates
 from .control_variates import FEWEST_FITTED, Curve
 
-FORMAT = 5  # of stores, which hold moments
+FORMAT = 6  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
@@ -73,8 +73,11 @@ class Runs:
         self.final = outcome.regret[:, -1]
         self.centre = float(self.final.mean())
         self.excess = (self.final - self.centre) / _unit(self.centre)
+        self.horizon = max(1.0, float(outcome.pulls[0].sum()))
+        self.advice = outcome.advice.T
+        self.largest_gap = largest_gap if largest_gap > 0.0 else 1.0
         self.best_pulls = np.where(gaps == 0.0, outcome.pulls, 0).sum(axis=1)
-        self.bins = _bin_numbers(self.final, largest_gap * float(outcome.pulls[0].sum()))
+        self.bins = _bin_numbers(self.final, largest_gap * self.horizon)
         self.curve_means, self.curve_products = _curve_terms(outcome, weights)
         terms = weights * np.stack([formula(self) for formula in TERMS.values()])
         self.term_means = terms.mean(axis=1)
@@ -102,12 +105,17 @@ def _curve_terms(outcome: Outcome, weights: Floats) -> tuple[Floats, Floats]:
 
 # What is averaged over runs at the horizon, times their weights. The excess is the regret minus
 # `Moments.centre`, in units of `Moments.unit`. A run fails if the best arms get less than half of
-# its rounds.
+# its rounds. Of the arm that it recommends (`engine.ADVICE`), the gap is a share of the largest,
+# and the rounds until it stops are one of the horizon.
 TERMS: dict[str, Callable[[Runs], Any]] = {
     "weight": lambda runs: np.ones(runs.final.size),
     "excess": lambda runs: runs.excess,
     "excess squared": lambda runs: runs.excess**2,
     "failure": lambda runs: 2 * runs.best_pulls < runs.pulls.sum(axis=1),
+    "wrong": lambda runs: runs.advice[0],
+    "gap": lambda runs: runs.advice[1] / runs.largest_gap,
+    "stopped": lambda runs: runs.advice[2] < runs.horizon,
+    "rounds": lambda runs: runs.advice[2] / runs.horizon,
 }
 _ROW = {name: row for row, name in enumerate(TERMS)}
 
@@ -302,15 +310,20 @@ class Moments:
 
     def failure(self, least: float) -> Estimate:
         """Return the probability of a failure, which costs `least` or more; if 0, no run fails."""
-        if not least > 0.0:
-            return Estimate(0.0, 0.0)
-        share, error = self.estimate("failure")
-        mean, squares = self._term("failure")
+        return self._share("failure", least) if least > 0.0 else Estimate(0.0, 0.0)
+
+    def share(self, name: str) -> Estimate:
+        """Return the mean of a term between 0 and 1, whatever regret the runs have that make it."""
+        return self._share(name, 0.0)
+
+    def _share(self, name: str, least: float) -> Estimate:
+        value, error = self.estimate(name)
+        mean, squares = self._term(name)
         missing = UNSEEN
         if not _plain(self.weights):
             second = squares / self.runs + mean**2
             missing = float(missing_weight(self.sample, self.weights, mean, second, least))
-        return Estimate(min(_not_negative(share), 1.0), math.hypot(error, missing / self.runs))
+        return Estimate(min(_not_negative(value), 1.0), math.hypot(error, missing / self.runs))
 
     def deviation(self, worst: float) -> Estimate:
         """Return the standard deviation of the final regret, which is `worst` at most.
@@ -392,11 +405,11 @@ def missing_weight(sample: Floats, weights: Floats, values: Any, squares: Any, x
     """
     values, squares, x = (np.asarray(part, dtype=np.float64) for part in (values, squares, x))
     typical = np.divide(squares, values, out=np.zeros(values.shape), where=values > 0.0)
-    with np.errstate(divide="ignore"):
-        ratio = (farthest(sample, weights) if sample.size else math.inf) / x
+    largest = farthest(sample, weights) if sample.size else math.inf
+    ratio = np.divide(largest, x, out=np.full(x.shape, math.inf), where=x > 0.0)
     rarer = np.where(values > 0.0, np.minimum(1.0, ratio**2), 1.0)
-    largest = float(weights.max()) if weights.size else MOST_WEIGHT
-    return np.maximum(SKEWED * typical, UNSEEN * largest * rarer)
+    heaviest = float(weights.max()) if weights.size else MOST_WEIGHT
+    return np.maximum(SKEWED * typical, UNSEEN * heaviest * rarer)
 
 
 def _unit(centre: float) -> float:

@@ -16,7 +16,7 @@ from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 4  # of saved results: raise it with any change to a field
+FORMAT = 5  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -37,6 +37,7 @@ class Description(NamedTuple):
     prior: bool  # whether a problem was drawn for each run; means are then averages by rank
     largest_gap: float
     failure_cost: float  # the regret of a run that settles on the wrong arm
+    stops: bool  # whether the policy has a rule to stop
 
     def unseen(self, runs: int) -> Floats:
         """Return the standard error at each checkpoint owing to failures that no run has shown.
@@ -81,6 +82,16 @@ class PolicyResult:
         The standard deviation of the final regret.
     failure : Estimate
         The probability of a failure: the best arms get less than half of the rounds.
+    wrong : Estimate
+        The probability of a wrong recommendation: that the arm whose rewards have the largest mean
+        at the end (drawn where several have) is not a best one. A policy that has stopped
+        recommends the arm that it stopped for.
+    simple_regret : Estimate
+        The mean gap of the arm that is recommended.
+    stopped : Estimate
+        The probability that a policy with a rule to stop does so before the horizon; 0 without one.
+    stopping_time : Estimate
+        The mean number of rounds until then, counting runs that have not stopped with the horizon.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -125,6 +136,10 @@ class PolicyResult:
     weight: Estimate = field(metadata=files.ESTIMATE)
     deviation: Estimate = field(metadata=files.ESTIMATE)
     failure: Estimate = field(metadata=files.ESTIMATE)
+    wrong: Estimate = field(metadata=files.ESTIMATE)
+    simple_regret: Estimate = field(metadata=files.ESTIMATE)
+    stopped: Estimate = field(metadata=files.ESTIMATE)
+    stopping_time: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
     worst: float = field(metadata=files.AMOUNT)
 
@@ -248,6 +263,10 @@ class PolicyResult:
             "seconds": self.seconds,
             "deviation": _pair(self.deviation),
             "failure": _pair(self.failure),
+            "wrong": _pair(self.wrong),
+            "simple_regret": _pair(self.simple_regret),
+            "stopped": _pair(self.stopped),
+            "stopping_time": _pair(self.stopping_time),
             "sampling": self.sampling,
             "control_variates": self.control_variates,
             "effective_runs": files.finite(self.effective_runs),
@@ -259,6 +278,10 @@ def _pair(estimate: Estimate) -> dict[str, float | None]:
     return {name: files.finite(value) for name, value in estimate._asdict().items()}
 
 
+def _times(share: Estimate, whole: float) -> Estimate:
+    return Estimate(share.value * whole, share.stderr * whole)
+
+
 def policy_result(
     played: Description, merged: Moments, seconds: float, control_variates: bool = True
 ) -> PolicyResult:
@@ -268,6 +291,7 @@ def policy_result(
     worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
     said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
+    never = Estimate(0.0, 0.0)
     kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
         **{name: getattr(played, name) for name in said},
@@ -279,6 +303,12 @@ def policy_result(
         seconds=seconds,
         deviation=merged.deviation(worst),
         failure=merged.failure(0.5 * played.horizon * least),
+        wrong=merged.share("wrong") if least > 0.0 else never,
+        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
+        stopped=merged.share("stopped") if played.stops else never,
+        stopping_time=_times(merged.share("rounds"), played.horizon)
+        if played.stops
+        else Estimate(float(played.horizon), 0.0),
         worst=worst,
     )
 

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
-from .._text import shown, table_of, with_error
+from .._text import table_of, with_error
 from .._types import Floats
 from ..importance import FEWEST_TILTED
 from ..problems import UNEQUAL
 from . import files
-from .moments import Moments
+from .moments import Estimate, Moments
 from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, policy_result
+from .records import Records, entry_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
-    import pandas
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationResult:
+class SimulationResult(Records):
     """What `simulate` returns: one `PolicyResult` per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
@@ -95,17 +95,7 @@ class SimulationResult:
         return len(self.policies)
 
     def __getitem__(self, which: int | str) -> PolicyResult:
-        if not isinstance(which, str):
-            return self.policies[which]
-        exact = [player for player in self if which in (player.policy, player.label)]
-        family = [player for player in self if which == player.policy.partition(":")[0]]
-        found = exact or family
-        names = [player.policy for player in found or self]
-        if not found:
-            raise KeyError(f"no policy {shown(which)}; choose from {names}.")
-        if len(found) > 1:
-            raise KeyError(f"{which!r} matches {names}; use the full name or the position.")
-        return found[0]
+        return entry_of(self.policies, which, "policy")
 
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
@@ -155,20 +145,6 @@ class SimulationResult:
             for player in self
             for i in range(player.checkpoints.size)
         ]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
-            ) from None
-        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to the CSV file `path`."""
-        files.write_csv(path, COLUMNS, self.rows())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
         """Plot regret over time, with bands of two standard errors.
@@ -228,6 +204,18 @@ class SimulationResult:
         return SimulationResult(made, **facts)
 
 
+def _chance(estimate: Estimate) -> str:
+    """Write a probability, or an upper bound where its error is larger than half of it."""
+    value, stderr = estimate
+    if value < 2.0 * stderr:
+        return f"< {100.0 * min(1.0, value + 2.0 * stderr):.2g}%"
+    return f"{100.0 * value:.3g}%"
+
+
+def _at_end(player: PolicyResult, i: int, value: float) -> float | None:
+    return value if i == player.checkpoints.size - 1 else None
+
+
 # The columns of tables: the title, and the text for a policy.
 _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "policy": lambda player: player.label,
@@ -235,6 +223,7 @@ _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "± 2 s.e.": lambda player: mean_with_error(player)[1],
     "median": lambda player: f"{player.quantile(0.5):.4g}",
     "95%": lambda player: f"{player.quantile(0.95):.4g}",
+    "wrong": lambda player: _chance(player.wrong),
     "runs": lambda player: f"{player.runs:,}",
     "engine": lambda player: player.engine,
     "seconds": lambda player: f"{player.seconds:.2f}",
@@ -250,6 +239,8 @@ COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "runs": lambda result, player, i: player.runs,
     "mean_regret": lambda result, player, i: float(player.regret[i]),
     "stderr": lambda result, player, i: float(player.stderr[i]),
+    "wrong": lambda result, player, i: _at_end(player, i, player.wrong.value),
+    "simple_regret": lambda result, player, i: _at_end(player, i, player.simple_regret.value),
 }
 
 

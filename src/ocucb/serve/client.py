@@ -195,7 +195,7 @@ class Client:
             body["unit"] = unit
         key = {"Idempotency-Key": uuid.uuid4().hex}
         answer = self._call("POST", "/decisions", body, **key)
-        decisions = [Decision(**one) for one in answer["decisions"]]
+        decisions = [Decision(**decision) for decision in answer["decisions"]]
         return decisions[0] if count is None else decisions
 
     @overload
@@ -236,7 +236,7 @@ class Client:
             for one, paid in zip(decisions, rewards, strict=True)
         ]
         answer = self._call("POST", "/rewards", body)
-        statuses = [one["status"] for one in answer["rewards"]]
+        statuses = [outcome["status"] for outcome in answer["rewards"]]
         return statuses[0] if single else statuses
 
     def add(self, arms: str | Iterable[str]) -> None:

@@ -29,7 +29,7 @@ MOST_LEAD = 60_000_000  # microseconds: clocks of servers that share a store dif
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
 _EMPTY_ENTRY = dict.fromkeys(column.name for column in tables.log.columns)
 _CONSTANT = ("id", "name", "rules", "seed", "secret", "created_at")
-_CHANGING = [one.name for one in tables.bandits.columns if one.name not in _CONSTANT]
+_CHANGING = [col.name for col in tables.bandits.columns if col.name not in _CONSTANT]
 _OPEN = {"kind": "open"}
 _LAPSED = ("expired", "default")
 
@@ -104,7 +104,7 @@ class Turn:
     def _fetch(self, group: list[Work]) -> None:
         keys = {work.key for work in group if work.key is not None}
         units = {work.unit for work in group if work.unit is not None}
-        ids = {one for work in group for one in work.decisions}
+        ids = {decision for work in group for decision in work.decisions}
         named = {seq for one in ids if (seq := self._seq_of(one)) is not None}
         if keys:
             found = self._select(tables.REQUESTS, keys=list(keys)).mappings()
@@ -114,7 +114,10 @@ class Turn:
             self._units = dict(rows.all())
         last = named | set(self._units.values())
         wanted = last.union(
-            *(range(one["first"], one["first"] + one["count"]) for one in self._requests.values())
+            *(
+                range(request["first"], request["first"] + request["count"])
+                for request in self._requests.values()
+            )
         )
         if wanted:
             found = self._select(tables.DECISIONS, seqs=list(wanted)).mappings()

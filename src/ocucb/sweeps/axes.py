@@ -63,7 +63,7 @@ def axis_of(policies: Any, problems: Any, horizon: Any, over: str | None) -> Axi
         values[order],
         [listed[i] for i in order],
         [horizons[i] for i in order],
-        [Line(one.name, one.label, [one] * len(listed)) for one in players],
+        [Line(player.name, player.label, [player] * len(listed)) for player in players],
     )
 
 
@@ -128,16 +128,16 @@ def _what_varies(problems: Sequence[AnyProblem]) -> tuple[str, Floats]:
 def _over_parameter(players: list[Policy], problem: AnyProblem, horizon: int, over: str) -> Axis:
     """Return the axis of a parameter: policies that differ in nothing else make a curve."""
     curves: dict[tuple[Any, ...], list[Policy]] = {}
-    for one in players:
-        if over not in one.parameters:
-            has = ", ".join(one.parameters) or "none"
-            raise ValueError(f"{one.label} has no parameter {shown(over)}; it has {has}.")
-        rest = {key: value for key, value in one.parameters.items() if key != over}
-        curves.setdefault((one.family, *rest.items()), []).append(one)
+    for player in players:
+        if over not in player.parameters:
+            has = ", ".join(player.parameters) or "none"
+            raise ValueError(f"{player.label} has no parameter {shown(over)}; it has {has}.")
+        rest = {key: value for key, value in player.parameters.items() if key != over}
+        curves.setdefault((player.family, *rest.items()), []).append(player)
     values: Floats | None = None
     lines = []
     for (family, *others), found in curves.items():
-        mine = np.array([one.parameters[over] for one in found])
+        mine = np.array([player.parameters[over] for player in found])
         order = _order(mine, over)
         if values is not None and not np.array_equal(values, mine[order]):
             raise ValueError(f"every curve needs the same values of {over}.")

@@ -78,7 +78,7 @@ def jackknife(statistic: Callable[..., float], *curves: tuple[Floats, Floats]) -
     added = [(BATCHES - 1) * (out.mean(axis=0) - out) for _, out in curves]
     squares = []
     for signs in np.concatenate([_SIGNS, -_SIGNS]):
-        moves = [(signs[:, None] * one).sum(axis=0) / BATCHES for one in added]
+        moves = [(signs[:, None] * batch).sum(axis=0) / BATCHES for batch in added]
         moved = (curve + move for (curve, _), move in zip(curves, moves, strict=True))
         squares.append((statistic(*moved) - value) ** 2)
     return Estimate(value, math.sqrt(math.fsum(squares) / len(squares)))

@@ -28,14 +28,14 @@ from .._document import (
     take_list,
 )
 from .._files import replacing
-from .._text import shown, table, with_error
+from .._text import table, with_error
 from .._types import Floats
-from ..results import Estimate, files
+from ..results import Estimate
+from ..results.records import Records, entry_of
 from .estimates import BATCHES, jackknife
 
 if TYPE_CHECKING:
     import matplotlib.axes
-    import pandas
 
 FORMAT = 1  # of saved sweeps: raise it with any change to a field
 
@@ -151,7 +151,7 @@ def _sign_change(x: Floats, y: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class SweepResult:
+class SweepResult(Records):
     """What `sweep` returns: one curve per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``.
@@ -205,17 +205,7 @@ class SweepResult:
         return len(self.curves)
 
     def __getitem__(self, which: int | str) -> SweepCurve:
-        if not isinstance(which, str):
-            return self.curves[which]
-        exact = [curve for curve in self if which in (curve.policy, curve.label)]
-        family = [curve for curve in self if which == curve.policy.partition(":")[0]]
-        found = exact or family
-        names = [curve.policy for curve in found or self]
-        if not found:
-            raise KeyError(f"no curve {shown(which)}; choose from {names}.")
-        if len(found) > 1:
-            raise KeyError(f"{which!r} matches {names}; use the full name or the position.")
-        return found[0]
+        return entry_of(self.curves, which, "curve")
 
     def ratio(self, one: int | str, other: int | str) -> tuple[Floats, Floats]:
         """Return the ratio of the regrets of two policies at each point, and its standard error.
@@ -297,21 +287,6 @@ class SweepResult:
             for curve in self
             for i in range(curve.values.size)
         ]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
-            ) from None
-        return pandas.DataFrame(self.rows())
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to the CSV file `path`."""
-        rows = self.rows()
-        files.write_csv(path, rows[0], rows)
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None
@@ -397,7 +372,7 @@ class SweepResult:
         try:
             facts = {name: take(document, name, *how) for name, how in _FACTS.items()}
             found = take_list(document, "curves", None, is_object, "curves")
-            curves = [_curve_from(one, facts["axis"]) for one in found]
+            curves = [_curve_from(saved, facts["axis"]) for saved in found]
             if len({tuple(curve.values) for curve in curves}) > 1:
                 raise Damaged("'values' must be the same for all curves")
         except Damaged as error:

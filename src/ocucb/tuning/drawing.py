@@ -52,11 +52,11 @@ class Tuned(Protocol):
 def picture(result: Tuned, axes: Axes | None = None) -> Figure:
     """Draw every contender, or only the best one on the axes that are given."""
     shown = result.contenders if axes is None else [result.winner]
-    for one in shown:
-        if len(one.space.axes) > 2:
+    for contender in shown:
+        if len(contender.space.axes) > 2:
             raise ValueError(
-                f"a picture shows one or two parameters, but {one.start.family.label} was tuned "
-                f"in {len(one.space.axes)}; name one or two with ranges=."
+                f"a picture shows one or two parameters, but {contender.start.family.label} was "
+                f"tuned in {len(contender.space.axes)}; name one or two with ranges=."
             )
     if axes is None:
         figure, panels = empty_panels(len(shown), size=(6, 4.2))

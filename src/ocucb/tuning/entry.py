@@ -222,7 +222,7 @@ class _Tuning:
         runs = int(FRESH * self.runs)
         players = [*(space.start for space in self.spaces), *found]
         fresh = self.laboratory.measure(players, runs, "fresh")
-        measured = {(one.policy, p): x for one in fresh for p, x in enumerate(one.values)}
+        measured = {(trial.policy, p): x for trial in fresh for p, x in enumerate(trial.values)}
         for p, policy in enumerate(self.references):
             if (policy, p) not in measured:
                 (again,) = self.laboratory.on(p).measure([policy], runs, "fresh")

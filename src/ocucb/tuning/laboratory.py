@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -17,11 +15,10 @@ from ..engine import engine_named
 from ..importance import failure_cost
 from ..policies import Policy
 from ..priors import AnyProblem
-from ..progress import progress_bar
+from ..progress import ProgressBar
 from ..results import UNSEEN, Estimate, PolicyResult
 from ..simulation import simulate
 
-_PATIENCE = 1.0  # seconds before a bar appears
 FEWEST_TRIED = 256  # runs of a candidate that can be tilted, where there are enough
 
 
@@ -143,37 +140,22 @@ class Laboratory:
         return Estimate(found.stderr, found.stderr)  # too few runs to see any
 
 
-class Bar:
-    """The progress of all searches together, on standard error if that is a terminal."""
+class Bar(ProgressBar):
+    """The progress of all searches together."""
 
     def __init__(self, wanted: bool | None) -> None:
-        people = sys.stderr is not None and sys.stderr.isatty()
-        self._wanted = people if wanted is None else wanted
+        super().__init__(wanted, "{task.completed:,.0f}/{task.total:,.0f} runs")
         self.total, self._done = 0, 0  # runs that are planned, and that are done
         self._began = time.monotonic()
-        self._bar: Any = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def begin(self, what: str) -> None:
         """Say what is measured now."""
-        elapsed = time.monotonic() - self._began
-        if not self._wanted or elapsed < _PATIENCE:
-            return
-        if self._bar is None:
-            self._bar = progress_bar("{task.completed:,.0f}/{task.total:,.0f} runs")
-            self._bar.start()
-            self._task = self._bar.add_task(what, total=self.total, rate="", left="")
         left = ""
         if self._done:
             rest = max(0, self.total - self._done)
+            elapsed = time.monotonic() - self._began
             left = f"about {duration(elapsed * rest / self._done)} left"
-        self._bar.update(self._task, description=what, completed=self._done, left=left)
+        self.show(0, what, completed=self._done, total=self.total, left=left)
 
     def advance(self, runs: int) -> None:
         """Count finished runs."""

@@ -13,18 +13,18 @@ from .._text import listed, table_of, with_error
 from .._types import Floats
 from ..policies import Policy
 from ..results import Estimate
-from ..results.files import finite, write_csv
+from ..results.files import finite
+from ..results.records import Records
 from .contender import Contender, Gain
 from .laboratory import Trial
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
-    import pandas
 
 
 @dataclass(frozen=True)
-class TuningResult:
+class TuningResult(Records):
     """What `tune` returns.
 
     Index it by name or position for one of several policies: ``result["ocucb"]``.
@@ -106,7 +106,7 @@ class TuningResult:
     @property
     def winner(self) -> Contender:
         """The contender that is `best`."""
-        return next(one for one in self.contenders if one.policy == self.best)
+        return next(contender for contender in self.contenders if contender.policy == self.best)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -164,7 +164,7 @@ class TuningResult:
 
     def table(self) -> str:
         """Return the result as text: each policy before and after, and what that means."""
-        rows = [row for one in self.contenders for row in _rows_of(one)]
+        rows = [row for contender in self.contenders for row in _rows_of(contender)]
         columns: dict[str, Callable[[_Row], str]] = {
             "policy": lambda row: row.policy.label,
             self.measure: lambda row: _pair(row.value)[0],
@@ -178,8 +178,8 @@ class TuningResult:
         lines.append(place + ("; error bars are from fresh runs" * (not self.interrupted)))
         for p, best in enumerate(self.references):
             lines.append(f"best found for {self.problems[p]} alone: {best.label}")
-        for one in self.contenders:
-            lines += [self.verdict(one), *one.notes]
+        for contender in self.contenders:
+            lines += [self.verdict(contender), *contender.notes]
         lines.append(f"Python: {self.line}")
         if self.best.is_ours:
             lines.append(f"command line: -p {self.command}")
@@ -207,21 +207,6 @@ class TuningResult:
                 )
         return rows
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `rows` as a pandas data frame (``pip install ocucb[pandas]``)."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
-            ) from None
-        return pandas.DataFrame(self.rows())
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write `rows` to the CSV file `path`."""
-        rows = self.rows()
-        write_csv(path, dict.fromkeys(name for row in rows for name in row), rows)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values: the object of ``--json``."""
         return {
@@ -236,18 +221,18 @@ class TuningResult:
             "interrupted": self.interrupted,
             "contenders": [
                 {
-                    "policy": one.policy.name,
-                    "parameters": one.policy.parameters,
-                    "start": one.start.name,
-                    "value": _json(one.value),
-                    "start_value": _json(one.start_value),
-                    "values": [_json(value) for value in one.values],
-                    "start_values": [_json(value) for value in one.start_values],
-                    "gain": {k: finite(v) for k, v in one.gain._asdict().items()},
-                    "distinguishable": one.gain.distinguishable,
-                    "verdict": self.verdict(one),
+                    "policy": contender.policy.name,
+                    "parameters": contender.policy.parameters,
+                    "start": contender.start.name,
+                    "value": _json(contender.value),
+                    "start_value": _json(contender.start_value),
+                    "values": [_json(value) for value in contender.values],
+                    "start_values": [_json(value) for value in contender.start_values],
+                    "gain": {k: finite(v) for k, v in contender.gain._asdict().items()},
+                    "distinguishable": contender.gain.distinguishable,
+                    "verdict": self.verdict(contender),
                 }
-                for one in self.contenders
+                for contender in self.contenders
             ],
         }
 

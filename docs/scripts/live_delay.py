@@ -1,6 +1,6 @@
 """Measure what late rewards cost: the table of docs/live.md, in a few minutes.
 
-    python docs/live_delay.py
+    python docs/scripts/live_delay.py
 
 Ten normal arms, one of them better by 0.3 standard deviations, n = 10^4. With a delay of d, the
 reward of a round is told when d more arms have been asked for.

@@ -1,6 +1,6 @@
 """Measure the tables of docs/one-idea.md, in a few minutes each.
 
-python docs/one_idea_tables.py [clicks] [alpha] [headlines] [fresh] [variance] [price]
+python docs/scripts/one_idea_tables.py [clicks] [alpha] [headlines] [fresh] [variance] [price]
     [long]
 """
 
@@ -84,9 +84,11 @@ def compare(
 
     def rows() -> Iterable[list[str]]:
         for title, problem, n in problems:
-            results = [played(one, problem, n, runs or RUNS) for one in players]
-            regrets.append([one.mean_regret for one in results])
-            yield [title] + [f"{one.mean_regret:.3g} ± {one.stderr[-1]:.1g}" for one in results]
+            results = [played(player, problem, n, runs or RUNS) for player in players]
+            regrets.append([result.mean_regret for result in results])
+            yield [title] + [
+                f"{result.mean_regret:.3g} ± {result.stderr[-1]:.1g}" for result in results
+            ]
         ratios = np.array(regrets) / np.min(regrets, axis=1, keepdims=True)
         yield ["geometric mean of the ratio to the best"] + [
             f"{geometric(column):.2f}" for column in ratios.T
@@ -111,8 +113,8 @@ def disasters(results: Iterable[ocucb.PolicyResult], problems: list[Instance]) -
 
 def alpha() -> None:
     """The price of KL-OCUCB's alpha on the league's clicks: mean, deviation, disasters."""
-    cells = [[played(one, p, n, RUNS) for _, p, n in LEAGUE] for one in ALPHAS + OTHERS]
-    best = [min(one.mean_regret for one in column) for column in zip(*cells, strict=True)]
+    cells = [[played(alpha, p, n, RUNS) for _, p, n in LEAGUE] for alpha in ALPHAS + OTHERS]
+    best = [min(entry.mean_regret for entry in column) for column in zip(*cells, strict=True)]
 
     def rows() -> Iterable[list[str]]:
         for name, row in zip(ALPHAS + OTHERS, cells, strict=True):
@@ -131,9 +133,11 @@ def news() -> None:
     def rows() -> Iterable[list[str]]:
         for name in ALPHAS + OTHERS:
             results = [played(name, p, n, max(2, RUNS // 5)) for _, p, n in problems]
-            total = sum(one.mean_regret for one in results)
-            error = math.hypot(*(one.stderr[-1] for one in results))
-            deviation = math.hypot(*(one.deviation[0] for one in results)) / len(results) ** 0.5
+            total = sum(result.mean_regret for result in results)
+            error = math.hypot(*(result.stderr[-1] for result in results))
+            deviation = (
+                math.hypot(*(result.deviation[0] for result in results)) / len(results) ** 0.5
+            )
             sums = f"{total:.0f} ± {error:.0f}"
             yield [name, sums, f"{deviation:.1f}", disasters(results, problems)]
 
@@ -226,7 +230,7 @@ def price() -> None:
                 for name in ("ocucb-normal", "ocucb")
             ]
             ratio = pair[0].mean_regret / pair[1].mean_regret
-            error = ratio * math.hypot(*(one.stderr[-1] / one.mean_regret for one in pair))
+            error = ratio * math.hypot(*(player.stderr[-1] / player.mean_regret for player in pair))
             yield [f"{gap:g}", f"{ratio:.2f} ± {error:.2f}", f"{gap**2 / math.log1p(gap**2):.2f}"]
 
     print_table(["Δ/σ", "measured, n = 10⁴", "n → ∞"], rows())

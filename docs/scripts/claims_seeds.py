@@ -1,10 +1,10 @@
 """Answer the paper's sentences with ten seeds, on thin grids: does the seed decide any of them?
 
-    python docs/claims_seeds.py seeds
+    python docs/scripts/claims_seeds.py seeds
 
 plays a few points of every panel with few runs, so that errors are three times as large as by
-default or more, and writes one file of verdicts per seed; docs/claims_table.py turns them into
-the table of docs/reproduction.md. It takes about six minutes on two cores.
+default or more, and writes one file of verdicts per seed; claims_table.py turns them into the table
+of docs/reproduction.md. It takes about six minutes on two cores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure what it costs not to tell the horizon: the table of docs/live.md, in some minutes.
 
-    python docs/live_horizon.py
+    python docs/scripts/live_horizon.py
 
 The same arms and the same noise for each cell of a row. Clicks are told bounds, normal arms nothing
 or sigma, so that each policy knows what it needs.

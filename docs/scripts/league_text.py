@@ -5,7 +5,7 @@ differ. With the folder of a league at default precision and seed 1, data and pi
 first. Texts are about what was played, be it the whole league or some of its parts:
 
     ocucb league --out league
-    python docs/league_text.py league
+    python docs/scripts/league_text.py league
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ocucb.league.questions import QUESTIONS, Cells
 from ocucb.league.standings import Row, Standings
 from ocucb.league.tables import read_cells, read_players
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "data" / "league"
 FILES = ("cells.csv", "policies.csv", "skipped.csv")
 PICTURES = ("ratios", *QUESTIONS)
@@ -51,7 +51,7 @@ def keep(folder: Path) -> None:
 
 def picture(name: str) -> Path:
     """Return where a picture of the league is kept."""
-    return ROOT / "docs" / f"league-{name}.png"
+    return ROOT / "docs" / "pictures" / f"league-{name}.png"
 
 
 def shorter(text: str) -> str:
@@ -62,7 +62,7 @@ def shorter(text: str) -> str:
 def kept_report() -> Report:
     """Return the league in tests/data."""
     cells = read_cells(KEPT / "cells.csv")
-    by_key = {one.key: one for one in cells}
+    by_key = {cell.key: cell for cell in cells}
     with open(KEPT / "skipped.csv", encoding="utf-8", newline="") as file:
         skipped = [Skipped(**row) for row in csv.DictReader(file)]
     players = read_players(KEPT / "policies.csv")
@@ -84,10 +84,11 @@ def kept_report() -> Report:
 def advice_table(report: Report) -> str:
     """Return the advice as a table."""
     rows = [
-        f"| {one.situation} | **{one.pick.player.label}** | {mean_ratio(one.pick)} | "
-        f"{one.pick.worst.value:.2f} ({one.pick.worst.where}) | {', '.join(one.equals) or '–'} | "
-        f"{one.kept}{f' ({one.others})' if one.others else ''} |\n"
-        for one in advise(report.standings)
+        f"| {advice.situation} | **{advice.pick.player.label}** | {mean_ratio(advice.pick)} | "
+        f"{advice.pick.worst.value:.2f} ({advice.pick.worst.where}) | "
+        f"{', '.join(advice.equals) or '–'} | "
+        f"{advice.kept}{f' ({advice.others})' if advice.others else ''} |\n"
+        for advice in advise(report.standings)
     ]
     head = "| situation | lowest mean regret | geometric mean ratio | worst ratio |"
     more = "not significantly worse | still named without one problem |"
@@ -96,7 +97,7 @@ def advice_table(report: Report) -> str:
 
 def not_known(report: Report) -> str:
     """Return whose disasters are not known well enough to be named, as a paragraph."""
-    found = [one for one in advise(report.standings) if one.unknown]
+    found = [advice for advice in advise(report.standings) if advice.unknown]
     return "".join(
         f"\nNot known well enough to be named ({one.situation.partition(',')[0]}, no disasters): "
         f"{', '.join(one.unknown)}.\n"
@@ -113,10 +114,12 @@ def mean_ratio(row: Row) -> str:
 def short_table(report: Report) -> str:
     """Return the advice as the README has it."""
     rows = [
-        f"| {one.situation} | {listed([f'**{one.pick.player.label}**', *one.equals], 'or')} | "
-        f"{one.pick.mean.value:.2f} ± {2 * one.pick.spread:.2f} | {one.pick.worst.value:.2f} | "
-        f"{one.kept} |\n"
-        for one in advise(report.standings)
+        f"| {advice.situation} | "
+        f"{listed([f'**{advice.pick.player.label}**', *advice.equals], 'or')} | "
+        f"{advice.pick.mean.value:.2f} ± {2 * advice.pick.spread:.2f} | "
+        f"{advice.pick.worst.value:.2f} | "
+        f"{advice.kept} |\n"
+        for advice in advise(report.standings)
     ]
     head = "| your problem | use | regret | at worst | stays best |"
     return f"{head}\n|---|---|---|---|---|\n{''.join(rows)}"
@@ -147,7 +150,7 @@ def question_text(report: Report) -> str:
     """Return the open questions with their answers and pictures."""
     return "\n".join(
         f"**{i}. {one.title}** {one.answer(report.answers)}\n\n"
-        f"![{one.title}](league-{one.name}.png)\n"
+        f"![{one.title}](pictures/league-{one.name}.png)\n"
         for i, one in enumerate(QUESTIONS.values(), 1)
         if one.name in report.questions
     )
@@ -183,7 +186,7 @@ played all of the situation's problems. The first ± is two standard errors of t
 brackets is two standard errors of the jackknife over problems. The last column leaves out one
 problem at a time, by its name in the picture below, and counts how often the same policy is named.)
 
-![Every policy's regret relative to the best on every problem](league-ratios.png)
+![Every policy's regret relative to the best on every problem](pictures/league-ratios.png)
 
 ## Tables
 

@@ -1,6 +1,6 @@
 """Draw the pictures of docs/rare-failures.md, in a few minutes.
 
-python docs/rare_failures_pictures.py [run] [weights] [luck] [bars] [tails]
+python docs/scripts/rare_failures_pictures.py [run] [weights] [luck] [bars] [tails]
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def panels(count: int, height: float = 3.6) -> Any:
     """Return a figure and its axes, side by side."""
     figure = Figure(figsize=(9, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False)[0]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
@@ -215,6 +215,6 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:
-        place = Path(__file__).parent / f"rare-failures-{name}.png"
+        place = Path(__file__).parents[1] / "pictures" / f"rare-failures-{name}.png"
         PICTURES[name]().savefig(place, dpi=100)
         print(place)

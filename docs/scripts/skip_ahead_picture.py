@@ -1,9 +1,9 @@
-"""Draw docs/skip-ahead.png: one run of the skip-ahead engine, seen from inside.
+"""Draw docs/pictures/skip-ahead.png: one run of the skip-ahead engine, seen from inside.
 
 The kernels are plain Python before they are compiled. Here they run uncompiled, with the three
 functions that draw random numbers wrapped so that they report where they were asked.
 
-    python docs/skip_ahead_picture.py
+    python docs/scripts/skip_ahead_picture.py
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def play() -> None:
 
     def watched_play_leader(*arguments: Any) -> Any:
         answer = play_leader(*arguments)
-        before: skip.Lead = next(one for one in arguments if isinstance(one, skip.Lead))
+        before: skip.Lead = next(
+            argument for argument in arguments if isinstance(argument, skip.Lead)
+        )
         leads.append((sys._getframe(1).f_locals["leader"], before.t, answer.t))
         return answer
 
@@ -154,4 +156,4 @@ def draw() -> Figure:
 
 if __name__ == "__main__":
     play()
-    draw().savefig(Path(__file__).parent / "skip-ahead.png", dpi=120)
+    draw().savefig(Path(__file__).parents[1] / "pictures" / "skip-ahead.png", dpi=120)

@@ -5,8 +5,8 @@ With the folder of a reproduction at the default precision and seed 1, the point
 first; with --seeds, the verdicts for other seeds are:
 
     ocucb reproduce --out reproduction
-    python docs/claims_table.py reproduction
-    python docs/claims_seeds.py seeds && python docs/claims_table.py --seeds seeds
+    python docs/scripts/claims_table.py reproduction
+    python docs/scripts/claims_seeds.py seeds && python docs/scripts/claims_table.py --seeds seeds
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ocucb.paper.measure import Point
 from ocucb.paper.reproduction import read_points
 from ocucb.paper.sentences import CLAIMS, judge
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGE = ROOT / "docs" / "reproduction.md"
 POINTS = ROOT / "tests" / "data" / "reproduction.csv"
@@ -45,7 +45,7 @@ def keep(folder: Path) -> None:
         if not panel.work and {one.precision for one in found} != {PRECISION}:
             raise SystemExit(f"{folder} has no {name} of precision {PRECISION:g}, seed 1.")
         points += [(one, 0) for one in found]
-    points += [(one, 1) for one in read_points(folder / "again.csv", "", seed=1)]
+    points += [(point, 1) for point in read_points(folder / "again.csv", "", seed=1)]
     with open(POINTS, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -89,7 +89,7 @@ def kept_points() -> tuple[list[Point], list[Point]]:
 
 def summary(findings: list[Finding]) -> str:
     """Count the verdicts."""
-    counts = Counter(one.verdict for one in findings)
+    counts = Counter(finding.verdict for finding in findings)
     parts = []
     for verdict in dict.fromkeys((*DECIDED, *counts)):
         count = counts[verdict]
@@ -111,19 +111,21 @@ def short_text(findings: list[Finding]) -> str:
     The beginning ends with the first full stop or semicolon: what follows are further numbers.
     """
     parts = []
-    for one in findings:
-        if one.claim.headline and one.answer:
-            words = re.split("[.;] ", one.words)[0].rstrip(".")
-            parts.append(f"- “{one.claim.quote}” **{one.verdict.capitalize()}.** {words}.\n")
+    for finding in findings:
+        if finding.claim.headline and finding.answer:
+            words = re.split("[.;] ", finding.words)[0].rstrip(".")
+            parts.append(
+                f"- “{finding.claim.quote}” **{finding.verdict.capitalize()}.** {words}.\n"
+            )
     return f"{summary(findings)} For example:\n\n{''.join(parts)}"
 
 
 def full_table(findings: list[Finding]) -> str:
     """Return the table of docs/reproduction.md: every sentence."""
     rows = [
-        f"| {one.claim.number} | “{one.claim.quote}” ({one.claim.source}) | **{one.verdict}** | "
-        f"{one.words} |\n"
-        for one in findings
+        f"| {finding.claim.number} | “{finding.claim.quote}” ({finding.claim.source}) | "
+        f"**{finding.verdict}** | {finding.words} |\n"
+        for finding in findings
     ]
     head = f"{summary(findings)}\n\n| | sentence | verdict | measured |\n|---|---|---|---|\n"
     return head + "".join(rows) + "".join(map(more_numbers, findings))
