@@ -29,6 +29,7 @@ from ..pooling import COLUMNS, Pool, windows_of
 from ..pooling import obstacle as pool_obstacle
 from ..priors import AnyProblem
 from ..problems import Problem
+from ..progress import Compiling
 from ..random import to_seed
 from ..scheduler import tilt, workers_for
 from ..simulation import specify, to_workers
@@ -49,7 +50,31 @@ _GROUP = 8  # neighbouring points that share a pilot, at most
 _ALIKE = 1.25  # ratio of their smallest gaps
 _PROBES = 16  # runs per point that tell how many pulls arms get
 _FAR = 2**40  # the number of the first of these: no other run comes near
+_FEWEST_BATCHES = 16  # that have runs, for an error bar of a curve that was interrupted
 _RARE = 4.0 / 1024.0  # components with a smaller share serve deviations and tails, not means
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C during `sweep`; `result` holds the curves that have runs, or None.
+
+    Parameters
+    ----------
+    result : SweepResult or None
+        Curves from the finished runs, which may be fewer than were asked for; None if there are
+        none. It becomes an attribute.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> try:
+    ...     result = ocucb.sweep("ucb", ocucb.gap(), [50, 100], runs=256, rng=1)
+    ... except ocucb.SweepInterrupted as stopped:  # Ctrl-C
+    ...     result = stopped.result
+    """
+
+    def __init__(self, result: SweepResult | None) -> None:
+        super().__init__("sweep interrupted")
+        self.result = result
 
 
 def sweep(
@@ -110,6 +135,11 @@ def sweep(
         One curve per policy, with `table`, `plot`, `to_csv` and `save`, and with the errors of
         maxima, ratios and crossings.
 
+    Raises
+    ------
+    SweepInterrupted
+        On Ctrl-C; it is a KeyboardInterrupt with the curves so far in its `result`.
+
     Examples
     --------
     >>> import ocucb
@@ -133,34 +163,53 @@ def sweep(
     if store is not None and rng is None:
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
+    jobs: list[_Job] = []
     with ExitStack() as open_now:
         lines = [_sources(axis, line, seed) for line in axis.lines]
         if store is not None:
             for source in (source for sources in lines for source in sources):
                 source.check_identity()
-        interruptible(lambda: _prepare(source for sources in lines for source in sources))
-        keeper = store
-        if keeper is not None and not isinstance(keeper, Store):
-            keeper = open_now.enter_context(Store(keeper))
-        meter = open_now.enter_context(SweepMeter(progress))
-        with Interrupts() as interrupts:
-            team = _Team(threads, executor, keeper, interrupts)
-            jobs = [_Job(team.cloud(axis, sources), wanted, share) for sources in lines]
-            interruptible(lambda: _prepare(job.cloud for job in jobs))
-            team.play(jobs, meter)
-    return SweepResult(
-        curves=[_curve(axis, line, job) for line, job in zip(axis.lines, jobs, strict=True)],
-        axis=axis.name,
-        problem=_shared_name(axis),
-        seed=seed,
-        version=__version__,
-    )
+        try:
+            _prepare((source for sources in lines for source in sources), progress)
+            keeper = store
+            if keeper is not None and not isinstance(keeper, Store):
+                keeper = open_now.enter_context(Store(keeper))
+            meter = open_now.enter_context(SweepMeter(progress))
+            with Interrupts() as interrupts:
+                team = _Team(threads, executor, keeper, interrupts)
+                jobs = [_Job(team.cloud(axis, sources), wanted, share) for sources in lines]
+                _prepare((job.cloud for job in jobs), progress)
+                team.play(jobs, meter)
+        except KeyboardInterrupt:
+            raise SweepInterrupted(_result(axis, jobs, seed)) from None
+    result = _result(axis, jobs, seed)
+    assert result is not None
+    return result
 
 
-def _prepare(things: Iterable[Specification | Cloud]) -> None:
+def _result(axis: Axis, jobs: list[_Job], seed: int) -> SweepResult | None:
+    """Return the curves that enough batches tell about; None if there is no such curve."""
+    curves = [
+        _curve(axis, line, job)
+        for line, job in zip(axis.lines, jobs, strict=False)
+        if (job.batches[:, :, 0] > 0.0).any(axis=1).sum() >= _FEWEST_BATCHES
+    ]
+    if not curves:
+        return None
+    return SweepResult(curves, axis.name, _shared_name(axis), seed, __version__)
+
+
+def _prepare(things: Iterable[Specification | Cloud], progress: bool | None) -> None:
     """Compile everything, so that errors surface before play."""
-    for thing in things:
-        thing.prepare()
+
+    def prepare(note: Compiling) -> None:
+        for thing in things:
+            policy = thing.policy if isinstance(thing, Specification) else thing
+            note.begin(policy.label)
+            thing.prepare()
+
+    with Compiling(progress) as note:
+        interruptible(lambda: prepare(note))
 
 
 def _shared_name(axis: Axis) -> str:
@@ -195,6 +244,7 @@ class _Job:
     precision: float | None
     batches: Floats = field(init=False)
     done: int = 0  # runs per point in whole rounds
+    merged: int = 0  # runs per point so far
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -279,6 +329,7 @@ class _Team:
                 else:
                     sums, seconds = task
                 job.batches[batch] += sums
+                job.merged += runs
                 job.seconds += seconds
                 meter.advance(job.cloud, job.runs, runs, isinstance(task, Future))
 
@@ -390,7 +441,7 @@ def _curve(axis: Axis, line: Line, job: _Job) -> SweepCurve:
         regret=values,
         stderr=errors,
         left_out=left_out(job.batches),
-        runs=job.done,
+        runs=job.merged,
         pooled=pool is not None,
         seconds=job.seconds,
     )
