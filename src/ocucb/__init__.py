@@ -55,7 +55,7 @@ _HOME = {
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
-    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepInterrupted", "SweepResult", "sweep"],
 }
 _PACKAGES = ["figures", "gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from .store import StoreError as StoreError
     from .sweeps import Maximum as Maximum
     from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepInterrupted as SweepInterrupted
     from .sweeps import SweepResult as SweepResult
     from .sweeps import sweep as sweep
     from .tuning import TuningInterrupted as TuningInterrupted

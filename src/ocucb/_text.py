@@ -122,6 +122,16 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
     return name.strip(), numbers
 
 
+def in_full(value: float) -> str:
+    """Write a number with the digits that it takes to read it again.
+
+    >>> in_full(0.3), in_full(2.0), in_full(0.1234567)
+    ('0.3', '2', '0.1234567')
+    """
+    text = f"{value:g}"
+    return text if float(text) == value else repr(value)
+
+
 def to_number(text: str, what: str) -> float:
     """Parse a number; fractions such as ``1/3`` are allowed."""
     try:

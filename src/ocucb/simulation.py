@@ -29,7 +29,7 @@ from .policies import LinearRule, Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .priors import AnyProblem, Prior
 from .problems import Problem
-from .progress import Meter
+from .progress import Compiling, Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
 from .samplers import check_sampler
@@ -198,14 +198,16 @@ def simulate(
             specification.check_identity()
         jobs.append(Job(specification, runs, share, control_variates=control_variates))
 
-    def prepare() -> None:
+    def prepare(note: Compiling) -> None:
         for job in jobs:
+            note.begin(job.specification.policy.label)
             job.specification.prepare()
 
     with ExitStack() as open_now:
         try:
             # All are compiled before the first is played, so that errors surface now.
-            interruptible(prepare)
+            with Compiling(progress) as note:
+                interruptible(lambda: prepare(note))
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
                 keeper = open_now.enter_context(Store(keeper))
