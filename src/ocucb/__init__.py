@@ -51,6 +51,7 @@ _HOME = {
         "uniform_arms",
         "uniform_rewards",
     ],
+    "planning": ["PlanPoint", "PlanResult", "plan"],
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
     from .live import Bandit as Bandit
     from .live import Summary as Summary
     from .live import Verdict as Verdict
+    from .planning import PlanPoint as PlanPoint
+    from .planning import PlanResult as PlanResult
+    from .planning import plan as plan
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import choice_policy as choice_policy

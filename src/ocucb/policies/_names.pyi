@@ -26,6 +26,7 @@ KLUCBHPlus: PolicyFamily
 KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
+LUCB: PolicyFamily
 LightTailed: PolicyFamily
 LinEpsilonGreedy: PolicyFamily
 LinMED: PolicyFamily
@@ -46,7 +47,9 @@ OFUL: PolicyFamily
 OptimisticStart: PolicyFamily
 PhasedElimination: PolicyFamily
 Softmax: PolicyFamily
+SuccessiveElimination: PolicyFamily
 ThompsonSampling: PolicyFamily
+TopTwoThompson: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
 UCB1: PolicyFamily
