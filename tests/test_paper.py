@@ -17,8 +17,8 @@ from helpers import REFERENCE, invoke, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
 from ocucb.importance import failure_cost
 from ocucb.paper import PRECISION, panels, reproduce, select
+from ocucb.paper.as_printed import tex_number
 from ocucb.paper.claims import MISSING, OPEN
-from ocucb.paper.drawing import tex_number
 from ocucb.paper.lazy import play_thompson
 from ocucb.paper.measure import (
     measure,

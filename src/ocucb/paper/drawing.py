@@ -93,8 +93,10 @@ def _draw_panel(axes: Axes, panel: Panel, points: Sequence[Point]) -> None:
         _draw_line(axes, line, style, name)
     axes.set_xlim(panel.left, panel.right)
     if panel.tail:
-        axes.set(xscale="log", yscale="log", ylabel="P(regret > $x$)")
-        axes.set_ylim(top=panel.top)
+        axes.set_ylabel("P(regret > $x$)")
+        if math.isfinite(axes.dataLim.minposy):  # with two runs there may be nothing to show
+            axes.set(xscale="log", yscale="log")
+            axes.set_ylim(top=panel.top)
     elif panel.name == "improved":
         axes.set_yscale("log")
     else:
