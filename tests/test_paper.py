@@ -27,11 +27,10 @@ from ocucb.paper.measure import (
 )
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.sentences import CLAIMS as SENTENCES
+from ocucb.paper.sharing import with_shared_runs
 from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.results import UNSEEN
-from ocucb.scheduler import Job
-from ocucb.specification import Block
 from ocucb.store import Store
 
 A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
@@ -104,12 +103,17 @@ def small(folder, **more):
 
 
 def few(moss_constant=2.0):
-    """Panels of a few cheap points, one with plain runs, and the tails of two policies."""
+    """Panels of a few cheap points, one with plain runs, and the tails of two policies.
+
+    In two, points share runs: along the gap and along the horizon.
+    """
     known = panels(moss_constant)
-    tails = known["tails"]
+    exp2, exp8, tails = (known[name] for name in ("exp2", "exp8", "tails"))
     return {
+        "exp2": replace(exp2, xs=exp2.xs[29:60:6], lines=exp2.lines[1:2]),
+        "exp8": replace(exp8, xs=exp8.xs[:13:4], lines=exp8.lines[:2]),
         "exp6": replace(known["exp6"], xs=known["exp6"].xs[::7]),
-        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4], tilted=False),
+        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4], tilted=False, sharing=""),
         "tails": replace(tails, xs=tails.xs[::4], lines=tails.lines[1:4:2], fewest_runs=1024),
     }
 
@@ -363,10 +367,9 @@ def test_reference_rows_agree_at_the_default_precision(tmp_path):
     assert len(tasks) == 76
     with Store(tmp_path / "results.db") as store:
         context = RunContext(2, None, store, Display(False))
-        for point, (mean, error, runs) in zip(
-            measure(with_mixtures(tasks, context), context), truths, strict=True
-        ):
-            sound = point.sampling == "tilted" or point.runs > runs
+        points = with_shared_runs(tasks, measure(with_mixtures(tasks, context), context), context)
+        for point, (mean, error, runs) in zip(points, truths, strict=True):
+            sound = point.sampling != "plain" or point.runs > runs
             ours = point.stderr if sound else error * math.sqrt(runs / point.runs)
             bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
@@ -410,15 +413,13 @@ def test_restarts_add_up():
 
 def test_time_left_counts_only_what_is_played():
     task = tasks_of([panels()["psi"]], {"psi": 1000}, 1)[0]
-    job = Job(task.specification(), 1000)
     display = Display(True)
     display._task = display._bar.add_task("", total=None, rate="", left="")
     display.begin([task.label], [0.5], 100.0)
-    block = Block(0, job.specification.play(0, 100), 1.0)
-    display.advance(0, job, block, played=False)
+    display.advance(0, 100, 10_000, played=False)
     assert display._bar.tasks[0].completed == 0.0
     assert display._bar.tasks[0].fields["left"] == ""
-    display.advance(0, job, block, played=True)
+    display.advance(0, 100, 10_000, played=True)
     assert display._bar.tasks[0].completed == 50.0
     assert display._bar.tasks[0].fields["left"].endswith(" s left")
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .._text import listed
-from ..reports.estimates import Uncertain, value_of
+from ..reports.estimates import Uncertain, average, value_of
 from .measure import Place, Point
 from .panels import PANELS, place
 
@@ -377,11 +377,17 @@ def span(numbers: Iterable[float], digits: int = 2) -> str:
 
 
 def mean_of(points: Sequence[Point]) -> Uncertain:
+    """Return the mean regret of some points of a line.
+
+    Where these share runs, their errors are taken to be the same one: no average has a larger one.
+    """
     if not points:
         return Uncertain(math.nan, math.inf)
-    value = sum(point.mean for point in points) / len(points)
-    error = math.sqrt(sum(point.stderr**2 for point in points)) / len(points)
-    return Uncertain(value, error, place(points[0].panel, points[0].x))
+    estimates = [
+        Uncertain(point.mean, point.stderr, common=point.stderr if point.correlated else 0.0)
+        for point in points
+    ]
+    return replace(average(estimates), where=place(points[0].panel, points[0].x))
 
 
 def _chance_below(estimate: Uncertain, threshold: float) -> float:

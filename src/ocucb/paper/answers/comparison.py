@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain, value_of
+from ...reports.estimates import Uncertain, average, value_of
 from ...theory import moss_bound
 from ..claims import (
     FALSE,
@@ -244,8 +244,7 @@ def slightly(curves: Curves) -> Answer:
     """Compare MOSS with OCUCB at all places."""
     measured = [ratio for panel in EVERY for ratio in curves.ratios(panel, "MOSS", "OCUCB")]
     ratios = sorted(map(value_of, measured))
-    error = 1.25 * sum(ratio.error**2 for ratio in measured) ** 0.5 / len(measured)
-    median = Uncertain(ratios[len(ratios) // 2], error)
+    median = Uncertain(ratios[len(ratios) // 2], 1.25 * average(measured).error)
     places = [i / len(ratios) for i in range(len(ratios))]
     series = [series_of("MOSS", places, sorted(measured, key=value_of))]
     worse = sum(x > 1.0 for x in ratios) / len(ratios)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain, geometric_mean, value_of
+from ...reports.estimates import Uncertain, average, geometric_mean, value_of
 from ..claims import (
     FALSE,
     TRUE,
@@ -146,12 +146,20 @@ def typically(curves: Curves) -> Answer:
     criteria, series, parts = [], [], []
     for rival in ("UCB", "AOCUCB", "MOSS", THOMPSON, "Gittins"):
         mine = [panel for panel in EVERY if rival in curves.lines(panel)]
-        chances = [p for panel in mine for p in curves.shares(panel, "OCUCB", rival)]
-        share = sum(chances) / len(chances)
-        error = math.sqrt(sum(p * (1.0 - p) for p in chances)) / len(chances)
+        places = [
+            Uncertain(p, error, common=error if ratio.common else 0.0)
+            for panel in mine
+            for p, ratio in zip(
+                curves.shares(panel, "OCUCB", rival),
+                curves.ratios(panel, "OCUCB", rival),
+                strict=True,
+            )
+            for error in [math.sqrt(p * (1.0 - p))]
+        ]
+        share = average(places)
         statistic = f"share of the places at which OCUCB has less regret than {rival}"
-        criteria.append(exactly(statistic, Uncertain(share, error), 0.5, False, rival))
-        parts.append(f"{share:.0%} against {rival}")
+        criteria.append(exactly(statistic, share, 0.5, False, rival))
+        parts.append(f"{share.value:.0%} against {rival}")
         series.append(curves.drawn_ratio("exp1", "OCUCB", rival, rival))
     return Answer(
         criteria,
