@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from . import serve
+from .analyse import analyse
 from .plan import plan
 from .policies import gittins, policies
 from .reports import league, reproduce
@@ -47,6 +48,7 @@ for _command in (
     reproduce,
     league,
     theory,
+    analyse,
 ):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")

@@ -21,6 +21,7 @@ from ..policies._rules import (
     BonusRule,
     ChoiceRule,
     IndexRule,
+    LinearRule,
     Rule,
     SamplingRule,
 )
@@ -342,8 +343,9 @@ def _can_skip(rule: Rule, rewards: Rewards) -> bool:
 # The engine's three answers
 
 
-def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
-    """Return None: every policy can be played step by step."""
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return None: any policy can be played step by step, here or, given features, by `linear`."""
+    return "it looks at features" if isinstance(policy.family.rule, LinearRule) else None
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
@@ -380,10 +382,10 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
         functions["evaluate_all"] = specialise(way, functions, part=True)
         if rule.unplayed_index is None or _can_skip(rule, rewards):
             return Plan(play_index, functions, array_and_order)
-        functions["leaps"] = has_bonus
+        functions["leaps"] = has_bonus and not rewards.rounds
         functions["bonus"] = bonus_of(family) if has_bonus else no_bonus
         return Plan(play_index_in_windows, functions, array_and_order)
-    functions["leaps"] = isinstance(rule, BonusRule) and rule.concave
+    functions["leaps"] = isinstance(rule, BonusRule) and rule.concave and not rewards.rounds
     functions["bonus"] = bonus_of(family) if functions["leaps"] else no_bonus
     functions["select_arm"] = specialise(select_arm, functions, part=True)
     return Plan(play_index_lazily, functions, np.empty)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._text import power_of_ten
+from .._text import power_of_ten, remedy
 from ..priors import AnyProblem, Prior, prior
 from ..problems import (
     Problem,
@@ -243,5 +243,5 @@ def select(names: Iterable[str]) -> list[Contest]:
     """
     wanted = set(names)
     for name in wanted - CONTESTS.keys():
-        raise ValueError(f"no problem is called {name!r}; choose from {', '.join(CONTESTS)}.")
+        raise ValueError(f"no problem is called {name!r}; {remedy(name, CONTESTS)}")
     return [contest for contest in CONTESTS.values() if contest.name in wanted or not wanted]

@@ -167,7 +167,11 @@ class PlanResult:
         from ..figures import written
         from .drawing import draw
 
-        return written(draw(self), path)
+        reached = [float(self.equal_visitors)]
+        if self.visitors is not None:
+            reached.append(self.visitors.value)
+        figure = draw(self.points, self.label, self.problem, self.certainty, reached)
+        return written(figure, path)
 
 
 def _with_bar(estimate: Estimate) -> str:
