@@ -37,6 +37,7 @@ from typing import Any
 from scipy import special
 
 import ocucb
+import twins_stopping as twins_stopping  # which enters its own
 import twins_textbook as twins_textbook
 from ocucb import gittins
 from ocucb.policies import FAMILIES, parse_policy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import ocucb
 from helpers import same, wait_until
 from ocucb import scheduler, specification
 from ocucb._waiting import Interrupts
+from ocucb.progress import Compiling
 from policy_table import FIRST_SETTINGS, SKIPPING, entry_of
 
 
@@ -366,3 +368,28 @@ def test_a_forked_worker_hears_its_first_interrupt():
                 os._exit(3)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "wanted", "text"),
+    [
+        (Terminal, None, "\r\x1b[2Kcompiling OCUCB … 0 s"),
+        (io.StringIO, True, "compiling OCUCB …\n"),
+        (io.StringIO, None, ""),
+        (Terminal, False, ""),
+    ],
+)
+def test_compiling_is_announced_to_whoever_waits(monkeypatch, stream, wanted, text):
+    monkeypatch.setattr(Compiling, "patience", 0.001)
+    monkeypatch.setattr(sys, "stderr", stream())
+    with Compiling(wanted) as note:
+        note.begin("OCUCB")
+        wait_until(lambda: text in sys.stderr.getvalue(), "an announcement")
+    last = sys.stderr.getvalue()
+    assert last.endswith("\r\x1b[2K" if text.startswith("\r") else text)
+    assert "OCUCB" in last or not text

@@ -25,11 +25,11 @@ from ._types import Counts
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
 from .importance import FEWEST_TILTED
-from .policies import Policy, PolicyFamily, to_policies
+from .policies import LinearRule, Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .priors import AnyProblem, Prior
 from .problems import Problem
-from .progress import Meter
+from .progress import Compiling, Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
 from .samplers import check_sampler
@@ -183,6 +183,14 @@ def simulate(
         if policy.family.binary and not problem.rewards.binary:
             kind = problem.rewards.name
             raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
+        if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
+            raise ValueError(
+                f"{policy.label} plays arms with features only: make some with ocucb.linear."
+            )
+        if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
+            raise ValueError(
+                f"{policy.label} needs features that stay the same, but these change every round."
+            )
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)
@@ -190,14 +198,16 @@ def simulate(
             specification.check_identity()
         jobs.append(Job(specification, runs, share, control_variates=control_variates))
 
-    def prepare() -> None:
+    def prepare(note: Compiling) -> None:
         for job in jobs:
+            note.begin(job.specification.policy.label)
             job.specification.prepare()
 
     with ExitStack() as open_now:
         try:
             # All are compiled before the first is played, so that errors surface now.
-            interruptible(prepare)
+            with Compiling(progress) as note:
+                interruptible(lambda: prepare(note))
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
                 keeper = open_now.enter_context(Store(keeper))

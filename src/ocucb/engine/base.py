@@ -54,12 +54,15 @@ class Plan(NamedTuple):
         ``new_work(arms)``: arrays that it works with.
     memory_size : callable
         ``memory_size(arms)``: how many numbers the policy remembers.
+    state_size : callable or None
+        ``state_size(game)``: the same where it depends on more than the arms.
     """
 
     play_run: Callable[..., bool]
     slots: dict[str, Any]
     new_work: Callable[[int], Any] = no_work
     memory_size: Callable[[int], int] = no_memory
+    state_size: Callable[[Any], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class Game(NamedTuple):
     `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
     which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`. `widths`
-    are those of `luck_widths`, none if all suboptimal arms have the same gap.
+    are those of `luck_widths`, none if all suboptimal arms have the same gap. `features` are those
+    of the problem; where they change with the round, only their shape counts.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
     arrays. Functions inlined by `specialise` are no calls.
@@ -116,6 +120,7 @@ class Game(NamedTuple):
     mixture: Floats
     table: Floats
     widths: Floats
+    features: Floats
 
 
 def luck_widths(arms: int, checkpoints: Counts) -> Floats:
@@ -147,6 +152,7 @@ def new_game(
         mixture.table(),
         problem.table,
         luck_widths(gaps.size, checkpoints) if differ else np.zeros(0),
+        problem.features,
     )
 
 

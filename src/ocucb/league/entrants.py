@@ -50,10 +50,17 @@ def origin(policy: Policy) -> str:
 
 
 def registered() -> list[Policy]:
-    """Return the policies of this package that the league plays, with their default parameters."""
+    """Return the policies of this package that the league plays, with their default parameters.
+
+    Those with a rule to stop do not: what they are good at is not regret.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return [family() for name, family in FAMILIES.items() if name not in _TEXTBOOK]
+        return [
+            family()
+            for name, family in FAMILIES.items()
+            if name not in _TEXTBOOK and not family.rule.can_stop
+        ]
 
 
 def load_policy(text: str) -> Policy:

@@ -20,17 +20,30 @@ from ._decorators import (
     choice_policy,
     index_policy,
     kl_policy,
+    linear_policy,
     sampling_policy,
     whole_from,
 )
-from ._families import FAMILIES, Policy, PolicyFamily, Range, family_named, family_spelled
+from ._families import (
+    FAMILIES,
+    LINEAR,
+    Policy,
+    PolicyFamily,
+    Range,
+    family_named,
+    family_spelled,
+)
+from ._rules import LinearRule, Model
 
 if TYPE_CHECKING:
     from ._names import *  # noqa: F403
 
 __all__ = [
     "FAMILIES",
+    "LINEAR",
     "NAMES",
+    "LinearRule",
+    "Model",
     "Policy",
     "PolicyFamily",
     "Range",
@@ -41,22 +54,22 @@ __all__ = [
     "family_named",
     "index_policy",
     "kl_policy",
+    "linear_policy",
     "parse_policy",
     "sampling_policy",
     "to_policies",
     "whole_from",
 ]
 
-NAMES: dict[str, PolicyFamily] = {}  # in Python; `FAMILIES` has those of the command line
+NAMES: dict[str, PolicyFamily] = {}  # in Python; the command line has `FAMILIES` and `LINEAR`
 for _module in pkgutil.iter_modules(__spec__.submodule_search_locations, f"{__name__}."):
     if not _module.name.startswith(f"{__name__}._"):
         for _name, _value in vars(importlib.import_module(_module.name)).items():
             if isinstance(_value, PolicyFamily) and not _name.startswith("_"):
                 NAMES[_name] = _value
 globals().update(NAMES)
-FAMILIES.update(
-    {family.name: family for family in sorted(NAMES.values(), key=lambda family: family.name)}
-)
+for _family in sorted(NAMES.values(), key=lambda family: family.name):
+    (LINEAR if isinstance(_family.rule, LinearRule) else FAMILIES)[_family.name] = _family
 
 
 def parse_policy(text: str) -> Policy:

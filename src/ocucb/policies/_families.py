@@ -122,7 +122,7 @@ class PolicyFamily:
     @property
     def is_ours(self) -> bool:
         """Whether it is one of this package's, so that its name identifies it."""
-        known = FAMILIES.get(self.name)
+        known = known_family(self.name)
         forms = () if known is None else (known, known.bounded_form, known.variance_form)
         return any(self is form for form in forms)
 
@@ -201,7 +201,7 @@ class PolicyFamily:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
         # Another process looks up our families by name, with their compiled code.
-        if FAMILIES.get(self.name) is self:
+        if known_family(self.name) is self:
             return family_named, (self.name,)
         # Compiled code is not sent: the receiver compiles its own.
         return family_of, (_facts(self), self.__doc__, self.__module__)
@@ -215,8 +215,15 @@ def formula_raised(error: Exception) -> str:
     return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
 
 
-# This package's policies by name, filled in by `ocucb.policies`.
+# This package's policies by name, filled in by `ocucb.policies`: those that play any problem, and
+# those that need arms with features.
 FAMILIES: dict[str, PolicyFamily] = {}
+LINEAR: dict[str, PolicyFamily] = {}
+
+
+def known_family(name: str) -> PolicyFamily | None:
+    """Return this package's family called `name` on the command line, if there is one."""
+    return FAMILIES.get(name, LINEAR.get(name))
 
 
 def spelled(name: str) -> str:
@@ -231,10 +238,10 @@ def spelled(name: str) -> str:
 
 def family_spelled(name: str) -> PolicyFamily | None:
     """Return the family with a name, label or Python name that is spelled alike, or None."""
-    if name in FAMILIES:
-        return FAMILIES[name]
+    if (family := known_family(name)) is not None:
+        return family
     wanted = spelled(name)
-    for family in FAMILIES.values():
+    for family in (*FAMILIES.values(), *LINEAR.values()):
         if wanted in map(spelled, names_of(family)):
             return family
     return None
@@ -249,7 +256,9 @@ def family_named(name: str) -> PolicyFamily:
     """Return the family called `name`, on the command line or in tables."""
     family = family_spelled(name)
     if family is None:
-        raise ValueError(f"unknown policy {shown(name)}; {remedy(name, FAMILIES, spelled)}")
+        raise ValueError(
+            f"unknown policy {shown(name)}; {remedy(name, {**FAMILIES, **LINEAR}, spelled)}"
+        )
     return family
 
 

@@ -26,7 +26,13 @@ KLUCBHPlus: PolicyFamily
 KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
+LUCB: PolicyFamily
 LightTailed: PolicyFamily
+LinEpsilonGreedy: PolicyFamily
+LinMED: PolicyFamily
+LinOCUCB: PolicyFamily
+LinThompson: PolicyFamily
+LinUCB: PolicyFamily
 MOSS: PolicyFamily
 MOSSAnytime: PolicyFamily
 MOTS: PolicyFamily
@@ -37,9 +43,13 @@ OCUCB: PolicyFamily
 OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
+OFUL: PolicyFamily
 OptimisticStart: PolicyFamily
+PhasedElimination: PolicyFamily
 Softmax: PolicyFamily
+SuccessiveElimination: PolicyFamily
 ThompsonSampling: PolicyFamily
+TopTwoThompson: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
 UCB1: PolicyFamily

@@ -332,6 +332,16 @@ class Moments:
         """Return the mean of a term between 0 and 1, whatever regret the runs have that make it."""
         return self._share(name, 0.0)
 
+    def skewed(self, name: str) -> Estimate:
+        """Return the mean of a term that is not negative, where a few runs with most are missing.
+
+        These are taken to contribute what those that were seen do.
+        """
+        value, error = self.estimate(name)
+        mean, squares = self._term(name)
+        typical = squares / self.runs / mean + mean if mean > 0.0 else 0.0
+        return Estimate(value, math.hypot(error, SKEWED * typical / self.runs))
+
     def _share(self, name: str, least: float) -> Estimate:
         value, error = self.estimate(name)
         mean, squares = self._term(name)

@@ -95,6 +95,8 @@ class PolicyResult:
         The probability that a policy with a rule to stop does so before the horizon; 0 without one.
     stopping_time : Estimate
         The mean number of rounds until then, counting runs that have not stopped with the horizon.
+        Its error does not allow for runs that would not have stopped, if none was seen; that of
+        `stopped` does.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -314,7 +316,7 @@ def policy_result(
         wrong=merged.share("wrong") if least > 0.0 else never,
         simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
         stopped=merged.share("stopped") if played.stops else never,
-        stopping_time=_times(merged.share("rounds"), played.horizon)
+        stopping_time=_times(merged.skewed("rounds"), played.horizon)
         if played.stops
         else Estimate(float(played.horizon), 0.0),
         worst=worst,
