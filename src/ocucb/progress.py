@@ -11,7 +11,7 @@ from .scheduler import Job
 from .specification import Block
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class ProgressBar:
