@@ -561,7 +561,7 @@ def test_a_figure_has_a_band_of_two_errors():
 
     result = small(runs=256)
     axes = Figure().add_subplot()
-    assert result.plot(ax=axes) is axes
+    assert result.plot(ax=axes) is axes.figure
     high = np.array(axes.collections[0].get_paths()[0].vertices)[:, 1].max()
     assert high == pytest.approx((result[0].regret + 2.0 * result[0].stderr).max())
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["OCUCB", "UCB"]

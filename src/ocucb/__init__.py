@@ -47,10 +47,11 @@ _HOME = {
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
     "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
 }
-_PACKAGES = ["gittins", "testing", "theory"]
+_PACKAGES = ["figures", "gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 if TYPE_CHECKING:
+    from . import figures as figures
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory

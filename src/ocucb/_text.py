@@ -14,6 +14,10 @@ from ._types import Floats
 
 T = TypeVar("T")
 
+# of the letters in labels and headings
+_GREEK = (r"\alpha", r"\psi", r"\gamma", r"\sigma", r"\varepsilon", r"\eta", r"\Delta", r"\times",
+          r"\cdot")  # fmt: skip
+
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
 
@@ -176,6 +180,51 @@ def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+_LATEX = str.maketrans(
+    {
+        **{sign: rf"\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{sign: f"${sign}$" for sign in "<>"},
+        "±": r"$\pm$",
+        **{letter: f"${name}$" for letter, name in zip("αψγσεηΔ×·", _GREEK, strict=True)},
+    }
+)
+
+
+def latex_table(rows: Sequence[tuple[str, ...]]) -> str:
+    r"""Write rows of text as a LaTeX table, with the rules of the package booktabs.
+
+    Numbers are flush right. Error bars, whose heading begins with ±, stand close to the column
+    before them.
+
+    >>> print(latex_table([("policy", "regret", "± 2 s.e."), ("UCB_1", "10.5", "± 0.2")]))
+    \begin{tabular}{lr@{\,}l}
+    \toprule
+    policy & regret & $\pm$ 2 s.e. \\
+    \midrule
+    UCB\_1 & 10.5 & $\pm$ 0.2 \\
+    \bottomrule
+    \end{tabular}
+    """
+    head, *body = [" & ".join(text.translate(_LATEX) for text in row) + r" \\" for row in rows]
+    columns = "".join(
+        r"@{\,}l" if title.startswith("±") else "r" if all(map(_is_number, cells)) else "l"
+        for title, *cells in zip(*rows, strict=True)
+    )
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "").removeprefix("< ").removesuffix("%") or "nan")
+    except ValueError:
+        return False
+    return True
 
 
 def table_of(

@@ -13,8 +13,19 @@ from pathlib import Path
 from .._text import duration
 from .._version import __version__
 from ..reports.page import Section, circumstances, document, facts_table, figure
-from ..reports.pictures import to_svg
-from .claims import DECIDED, DEPENDS, FALSE, HALF, MISSING, OUTDATED, TRUE, Criterion, Finding
+from ..reports.pictures import ENDINGS, to_svg
+from .claims import (
+    DECIDED,
+    DEPENDS,
+    FALSE,
+    HALF,
+    MISSING,
+    OUTDATED,
+    TRUE,
+    Criterion,
+    Evidence,
+    Finding,
+)
 from .drawing import draw_evidence
 from .measure import SHARED, Point
 from .panels import FIGURES, PAPER, PAPERS, PRECISION, Panel, moss_constant_of
@@ -71,6 +82,16 @@ separate runs at that point alone. Line numbers refer to the paper's TeX source.
 </table>"""
 
 
+def _picture(evidence: Evidence, name: str) -> str:
+    """Return the small picture beside a sentence, if there is something to see."""
+    figure = draw_evidence(evidence)
+    if figure is None:
+        return ""
+    image = base64.b64encode(to_svg(figure, name)).decode()
+    alt = f"{evidence.ylabel} against {evidence.xlabel}"
+    return f'<img src="data:image/svg+xml;base64,{image}" alt="{escape(alt)}">'
+
+
 _KINDS = {
     TRUE: "yes", FALSE: "no", HALF: "half", OUTDATED: "half", DEPENDS: "word", MISSING: "missing"
 }  # fmt: skip
@@ -88,9 +109,7 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
             f"{escape(finding.words)}<details><summary>numbers</summary><ul>{numbers}"
             f"</ul></details>"
         )
-        image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
-        alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
-        picture = f'<img src="data:image/svg+xml;base64,{image.decode()}" alt="{escape(alt)}">'
+        picture = _picture(answer.evidence, f"claim{claim.number}")
     return (
         f'<tr id="claim-{claim.number}"><td><b>{claim.number}.</b> {escape(claim.quote)}'
         f'<p class="again">{escape(claim.source)}<br>{again}</p></td>'
@@ -129,12 +148,10 @@ def _figure(name: str, report: Report, folder: Path) -> str:
 
 def _explained(name: str) -> str:
     if name in PAPERS:
-        return (
-            "Drawn as in the paper; bars are two standard errors, and omitted where they are "
-            "shorter than 1.5% of the axis."
-        )
+        files = " ".join(f'<a href="{name}-paper.{ending}">{ending}</a>' for ending in ENDINGS)
+        return f"Bands are two standard errors. As the paper draws it: {files}. Ours:"
     if name != "fig-tails":
-        return "Bars are two standard errors."
+        return "Bands are two standard errors."
     return (
         "Bands are two standard errors. The regret cannot exceed 3000; where a curve is flat, the "
         "policy has lost the best arm for good, and the height is the probability of that."

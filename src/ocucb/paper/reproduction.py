@@ -21,11 +21,11 @@ from ..reports.progress import Display
 from ..results import QUANTILES
 from ..simulation import to_workers
 from ..store import Store
-from . import drawing
+from . import as_printed, drawing
 from .claims import Finding
 from .measure import Point, Task, measure, tasks_again, tasks_of, with_mixtures, work_points
 from .page import Report, page
-from .panels import FIGURES, PAPER, PRECISION, Panel, moss_constant_of, panels, select
+from .panels import FIGURES, PAPER, PAPERS, PRECISION, Panel, moss_constant_of, panels, select
 from .sentences import judge, places_to_measure_again
 from .sharing import with_shared_runs
 
@@ -127,6 +127,7 @@ def reproduce(
     folder = Path(out)
     make_folder(folder)
     figures = [name for name, (_, parts) in FIGURES.items() if runs_of.keys() & set(parts)]
+    figures += [f"{name}-paper" for name in figures if name in PAPERS]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
     others = ("again.csv", "claims.csv", "index.html")
@@ -253,6 +254,9 @@ def _write_figures(
         mine = {part: every[part] for part in parts if part in there}
         if mine:
             files += pictures.write(drawing.draw(name, mine, points), folder, name, failures)
+        if mine and name in PAPERS:
+            printed = as_printed.draw(name, list(mine.values()), points)
+            files += pictures.write(printed, folder, f"{name}-paper", failures)
     return files
 
 

@@ -6,10 +6,11 @@ import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import _docstrings
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
 from .._text import table_of, with_error
@@ -22,12 +23,13 @@ from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, p
 from .records import Records, entry_of
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult(Records):
-    """What `simulate` returns: one `PolicyResult` per policy.
+    r"""What `simulate` returns: one `PolicyResult` per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
     short name, use the full one: ``result["ocucb:alpha=3,psi=2"]``.
@@ -69,6 +71,8 @@ class SimulationResult(Records):
     ('ucb:constant=2', 100, 10)
     >>> int(result.to_dataframe()["t"].max())
     100
+    >>> print(result.to_latex().splitlines()[0])
+    \begin{tabular}{lr@{\,}lrrrr}
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/regret.csv")
@@ -121,6 +125,11 @@ class SimulationResult(Records):
             )
         return "\n".join(lines)
 
+    def _cells(self) -> list[tuple[str, ...]]:
+        columns = [title for title in _TABLE if title not in ("engine", "seconds")]
+        rows = [tuple(_TABLE[title](player) for title in columns) for player in self]
+        return [tuple(columns), *rows]
+
     def _told(self) -> list[str]:
         """Return what policies were told about the noise, where that is not true of all arms."""
         if UNEQUAL not in self.problem:
@@ -146,32 +155,29 @@ class SimulationResult(Records):
             for i in range(player.checkpoints.size)
         ]
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Plot regret over time, with bands of two standard errors.
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
+        """Plot regret over time, with bands of two standard errors."""
+        from ..figures import Look, over_time, written
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        """
-        from ..figures import regret_panels, written
+        return written(over_time(self, Look(ax, xscale, yscale, labels, title)), path)
 
-        return written(regret_panels([self]), path)
-
-    def plot_tail(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+    def plot_tail(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot the probability that the final regret exceeds x, with bands of two standard errors.
 
         Both axes are logarithmic; probabilities below 1e-7 are left out. A flat stretch far to the
         right means that runs either go well or fail.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
         """
-        from ..figures import tails, written
+        from ..figures import Look, tail, written
 
-        return written(tails([self]), path)
+        return written(tail(self, Look(ax, xscale, yscale, labels, title)), path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to `path`, a JSON file that `load` reads."""
@@ -202,6 +208,9 @@ class SimulationResult(Records):
         except Damaged as error:
             raise damaged(path, error) from None
         return SimulationResult(made, **facts)
+
+
+_docstrings.complete([SimulationResult.plot, SimulationResult.plot_tail], _docstrings.PLOT)
 
 
 def _chance(estimate: Estimate) -> str:

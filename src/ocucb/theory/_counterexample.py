@@ -8,7 +8,8 @@ one of the bad arms so rarely that it would not notice if that arm were the best
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ._quantities import complexity, instance
 from ._upper import ocucb_sum
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 DEFAULT_K = (10, 20, 40, 80, 160, 320)
@@ -135,7 +137,11 @@ def _known(K: int) -> dict[str, Any]:
     }
 
 
-def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Figure:
+def plot_counterexample(
+    rows: Sequence[dict[str, Any]], path: str | os.PathLike[str] | None = None, *,
+    ax: matplotlib.axes.Axes | None = None, xscale: str | None = None, yscale: str | None = None,
+    labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+) -> matplotlib.figure.Figure:  # fmt: skip
     """Draw the rows of `counterexample`: regret over K against K.
 
     Whatever needs no simulation is drawn up to 300 times as many arms, where the conjectured order,
@@ -151,6 +157,7 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     >>> from ocucb import theory
     >>> figure = theory.plot_counterexample(theory.counterexample([10, 20], runs=5, rng=1))
     """
+    from ..figures import Look, written
     from ._figures import conjecture_fails
 
     if not rows:
@@ -158,4 +165,6 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     arms = [row["K"] for row in rows]
     between = {round(float(K)) for K in np.geomspace(min(arms), 300 * max(arms), 60)}
     known = [_known(K) for K in between - set(arms)]
-    return conjecture_fails(sorted([*rows, *known], key=lambda row: int(row["K"])))
+    look = Look(ax, xscale, yscale, labels, title)
+    every = sorted([*rows, *known], key=lambda row: int(row["K"]))
+    return written(conjecture_fails(every, look), path)

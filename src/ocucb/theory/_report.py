@@ -6,7 +6,8 @@ A bound whose condition fails has no value; it is listed with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ._constants import best_constants
 from ._quantities import Bound, complexities, complexity
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
     from ..results import SimulationResult
@@ -186,11 +188,18 @@ class Report:
             "measured": [result.to_dict() for result in self.measured or ()],
         }
 
-    def plot(self) -> matplotlib.figure.Figure:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Draw regret against n: upper and lower bounds as bands, and measured regret as lines."""
+        from ..figures import Look, written
         from ._figures import regret_and_bounds
 
-        return regret_and_bounds(self.problem, {n: self.at(n) for n in self.horizons()}, self.curve)
+        look = Look(ax, xscale, yscale, labels, title)
+        bounds = {n: self.at(n) for n in self.horizons()}
+        return written(regret_and_bounds(self.problem, bounds, self.curve, look), path)
 
     def at(self, horizon: int) -> dict[str, Bound]:
         """Return the statements that apply at another horizon."""

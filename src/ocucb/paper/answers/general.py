@@ -18,6 +18,7 @@ from ..claims import (
     exactly,
     mean_of,
     moved,
+    series_of,
     span,
     up_to,
 )
@@ -248,7 +249,6 @@ def comprehensive(curves: Curves) -> Answer:
     few = min(map(len, rivals.values()))
     counts = Uncertain(len(names), 0.0), Uncertain(len(kinds), 0.0)
     variety = "“a variety” at {:.0f} kinds of problem"
-    series = [Series("strategies", range(1, len(rivals) + 1), [len(x) for x in rivals.values()])]
     return Answer(
         [
             up_to("other strategies", counts[0], 9.5, 1.5, "“many” begins at {:.0f} strategies"),
@@ -258,7 +258,7 @@ def comprehensive(curves: Curves) -> Answer:
         f"{len(kinds)} kinds of problem: equal gaps, equally spaced means, and one with two good "
         "arms. All have standard normal noise and a known horizon. Improved UCB, which the text "
         "calls hopeless, is not among the strategies.",
-        Evidence("panel", "other strategies", series),
+        Evidence(),
     )
 
 
@@ -316,8 +316,8 @@ def restarting(curves: Curves) -> Answer:
             part = f"epochs that are {way} at K = {K}"
             criteria.append(exactly(statistic, cost, 1.0, False, part))
             words.append(f"{cost} and {price.value:.1f} times as large at K = {K}, epochs {way}")
-            heights = [a.value / b.value for a, b in zip(found, best, strict=True)]
-            series.append(Series(f"K = {K}, {way}", xs, heights))
+            heights = [a / b for a, b in zip(found, best, strict=True)]
+            series.append(series_of(f"K = {K}, {way}", xs, heights))
     return Answer(
         criteria,
         "OCUCB was restarted after epochs of 64, 128, 256 … or of 256, 256² … rounds. Its regret, "
@@ -358,7 +358,7 @@ def spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
                 criteria.append(exactly(statistic, after, 1.0, part=part))
                 way.append(f"{after.value:.2f} from {turn:g} to {last:g}")
             words.append(f"{' and '.join(way)} ({line})")
-        series = [curves.drawn_deviation(panel, line, bars=True) for line in curves.lines(panel)]
+        series = [curves.drawn_deviation(panel, line) for line in curves.lines(panel)]
         return Answer(
             criteria,
             f"As {symbol} grows, the standard deviation is multiplied by {'; '.join(words)}.",
