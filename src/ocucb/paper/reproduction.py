@@ -25,16 +25,7 @@ from . import as_printed, drawing
 from .claims import Finding
 from .measure import Point, Task, measure, tasks_again, tasks_of, with_mixtures, work_points
 from .page import Report, page
-from .panels import (
-    FIGURES,
-    PAPER,
-    PAPERS,
-    PRECISION,
-    Panel,
-    moss_constant_of,
-    panels,
-    select,
-)
+from .panels import FIGURES, PAPER, PAPERS, PRECISION, Panel, moss_constant_of, panels, select
 from .sentences import judge, places_to_measure_again
 from .sharing import with_shared_runs
 
