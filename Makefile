@@ -2,18 +2,20 @@
 #                  ARGS="--runs 100" is passed on
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
 # make docs        build the documentation site, offline, and print its address
+# make pictures    draw the pictures of README and docs again; ARGS="fig2 sweeps" for some
 # make lint        style and types
 # make quick       the tests that answer within a minute: to run while working
 # make test        all tests; ARGS="--no-skips" fails where one would be skipped
 # make coverage    all tests, and which lines and branches they reach, into htmlcov/
 # make test-lowest the tests with the lowest versions that pyproject.toml declares
 # make bench       measure speed against the yardstick, write bench/table.md
+# make release-check  everything that a release needs but the upload
 #
 # With another Python: make quick PYTHON=python3.12 VENV=.venv-3.12
 
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 LOWEST := .venv-lowest/bin
 QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py threads.py \
@@ -23,7 +25,7 @@ QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.
 BOUNDS := .venv-lowest/constraints.txt
 SITE := docs/_build/html
 
-.PHONY: reproduce serve docs lint quick test coverage test-lowest bench clean
+.PHONY: reproduce serve docs pictures lint quick test coverage test-lowest bench release-check clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
@@ -34,6 +36,9 @@ serve: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs $(SITE)
 	@echo "Open $(CURDIR)/$(SITE)/index.html"
+
+pictures: $(READY)
+	$(BIN)/python docs/scripts/pictures.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -56,6 +61,9 @@ bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python bench/run.py
 
+release-check: $(READY)
+	.ci/release-check
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -63,10 +71,10 @@ $(READY): pyproject.toml
 	touch $@
 
 # Emptied first, so that nothing stays that an earlier bound brought in. Old packages have no wheels for
-# the newest Pythons; where python3 is one of these: make test-lowest PYTHON=python3.10
+# the newest Pythons; where python3 is one of these: make test-lowest PYTHON=python3.11
 .venv-lowest/.ready: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv --clear .venv-lowest
-	$(LOWEST)/python -m pip install --quiet --upgrade pip packaging tomli editables
+	$(LOWEST)/python -m pip install --quiet --upgrade pip packaging editables
 	$(LOWEST)/python tests/lowest.py pyproject.toml >$(BOUNDS)
 	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) hatchling
 	$(LOWEST)/python -m pip install --quiet --constraint $(BOUNDS) --no-build-isolation \

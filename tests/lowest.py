@@ -4,12 +4,12 @@ Lines are constraints for pip: `numba>=0.60` there is `numba==0.60` here, which 
 """
 
 import sys
+import tomllib
 from pathlib import Path
 
-import tomli  # part of Python only from 3.11 on
 from packaging.requirements import Requirement
 
-content = tomli.loads(Path(sys.argv[1]).read_text())
+content = tomllib.loads(Path(sys.argv[1]).read_text())
 project = content["project"]
 declared = [
     *content["build-system"]["requires"],

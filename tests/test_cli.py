@@ -516,7 +516,7 @@ def test_tails_and_sampling(here, tmp_path):
     command = "simulate -p ocucb --means 0,-0.3 -n 500 -r 100 --seed 1 --sampling".split()
     status, out, _ = here(*command, "tilted", "--plot-tail", str(picture), "--store", store)
     assert status == 0
-    assert "OCUCB: tilted runs, worth" in out
+    assert "(tilted, mean weight" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "tilted" not in here(*command, "plain")[1]
     assert here("results", store, "--plot-tail", str(drawn))[0] == 0

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from helpers import invoke
+from helpers import ROOT, invoke
 from ocucb.serve import app, storage, tables, tokens
 from ocucb.serve.check import check
 from ocucb.serve.machine import Machine
@@ -26,7 +26,7 @@ from ocucb.serve.models import DecisionsRequest, RewardItem
 from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
 from ocucb.serve.turn import Work
-from serving import RULES, Http, rules
+from serving import RULES, Clock, Http, rules
 
 # Stores that disappear, are full, or belong to somebody else
 
@@ -293,6 +293,22 @@ def upgrade():
     op.add_column("bandits", sa.Column("note", sa.Text))
     {}
 """
+
+
+def test_a_store_of_the_first_release_goes_on(tmp_path):
+    """What 0.1.0 left in a file is opened, passes its check, and plays what 0.1.0 played next."""
+    path = tmp_path / "store.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript((ROOT / "tests" / "data" / "service_0.1.0.sql").read_text("utf-8"))
+    connection.close()
+    made = Storage(str(path))
+    service = Service(made, clock=Clock())
+    for name, then in (("clicks", "bbbabbbc"), ("bare", "babbabba")):
+        found = service.decide(name, DecisionsRequest(count=8)).result(60)
+        assert "".join(one["arm"] for one in found) == then
+    service.close()
+    assert [(one.decisions, one.problem) for one in check(made)] == [(20, None), (20, None)]
+    made.close()
 
 
 def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):

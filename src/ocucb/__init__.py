@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
+    "inference.analysis": ["Analysis", "Finding", "analyse"],
     "instances": ["parse_problem"],
     "linear_problems": [
         "contexts",
@@ -25,7 +26,7 @@ _HOME = {
         "sphere",
         "unit_vectors",
     ],
-    "live": ["Bandit", "Summary"],
+    "live": ["Bandit", "Summary", "Verdict"],
     "policies": [
         "Policy",
         "PolicyFamily",
@@ -50,19 +51,24 @@ _HOME = {
         "uniform_arms",
         "uniform_rewards",
     ],
+    "planning": ["PlanPoint", "PlanResult", "plan"],
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
-    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepInterrupted", "SweepResult", "sweep"],
 }
-_PACKAGES = ["gittins", "testing", "theory"]
+_PACKAGES = ["figures", "gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 if TYPE_CHECKING:
+    from . import figures as figures
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .inference.analysis import Analysis as Analysis
+    from .inference.analysis import Finding as Finding
+    from .inference.analysis import analyse as analyse
     from .instances import parse_problem as parse_problem
     from .linear_problems import contexts as contexts
     from .linear_problems import data as data
@@ -72,6 +78,10 @@ if TYPE_CHECKING:
     from .linear_problems import unit_vectors as unit_vectors
     from .live import Bandit as Bandit
     from .live import Summary as Summary
+    from .live import Verdict as Verdict
+    from .planning import PlanPoint as PlanPoint
+    from .planning import PlanResult as PlanResult
+    from .planning import plan as plan
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import choice_policy as choice_policy
@@ -103,6 +113,7 @@ if TYPE_CHECKING:
     from .store import StoreError as StoreError
     from .sweeps import Maximum as Maximum
     from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepInterrupted as SweepInterrupted
     from .sweeps import SweepResult as SweepResult
     from .sweeps import sweep as sweep
     from .tuning import TuningInterrupted as TuningInterrupted

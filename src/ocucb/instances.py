@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from ._text import shown, split_specification
+from ._text import remedy, shown, split_specification
 from ._vectors import Numbers
 from .linear_problems import end_of_optimism, sphere, unit_vectors
 from .problems import Problem, conjecture, gap, moss_failure, uniform_arms
@@ -39,11 +39,11 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     """
     name, numbers = split_specification(text)
     if name not in INSTANCES:
-        raise ValueError(f"unknown problem {shown(name)}; choose from {', '.join(INSTANCES)}.")
+        raise ValueError(f"unknown problem {shown(name)}; {remedy(name, INSTANCES)}")
     make = INSTANCES[name]
     allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
     for key in numbers:
         if key not in allowed:
-            has = ", ".join(allowed)
-            raise ValueError(f"{name!r} has no parameter {shown(key)}; it has {has}.")
+            has = remedy(key, allowed, all_="it has")
+            raise ValueError(f"{name!r} has no parameter {shown(key)}; {has}")
     return make(**numbers, sigma=sigma)

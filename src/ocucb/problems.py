@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ._memo import cached_property
-from ._text import shown, to_count
+from ._text import in_full, remedy, shown, to_count
 from ._types import Floats, Words
 from ._users import plain
 from ._vectors import Numbers, to_bounds, to_positive, to_vector
@@ -424,7 +424,7 @@ def takes_sigma(name: str) -> bool:
     (True, False)
     """
     if name not in KINDS:
-        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
+        raise ValueError(f"unknown kind of reward {shown(name)}; {remedy(name, KINDS)}")
     return "sigma" in inspect.signature(KINDS[name]).parameters
 
 
@@ -476,7 +476,7 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
         raise ValueError(f"gap must be at least 0, got {width:g}.")
     means = np.full(K, -width)
     means[0] = 0.0
-    return _instance(means, f"gap:K={K},gap={width:g}", sigma, None)
+    return _instance(means, f"gap:K={K},gap={in_full(width)}", sigma, None)
 
 
 def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:

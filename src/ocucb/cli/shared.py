@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -234,6 +234,14 @@ def check_outputs(
         for picture in drawn:
             check_ending(picture)
     check_writable(*files, *drawn, store=store)
+
+
+def end_interrupted(store: Path | None) -> NoReturn:
+    """Say that what was printed is not all that was asked for, and end."""
+    print("Interrupted: the numbers are those of the finished runs.", file=sys.stderr)
+    if store is not None:
+        print(f"They are kept in {store}; the same command resumes.", file=sys.stderr)
+    os._exit(130)  # at once: threads may be in the middle of a long run
 
 
 def deliver(

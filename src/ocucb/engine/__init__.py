@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 from .._memo import cached_while_alive
-from .._text import shown
+from .._text import remedy, shown
 from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
@@ -56,7 +56,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     """
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
-        raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
+        raise ValueError(f"unknown engine {shown(wanted)}; {remedy(wanted, names)}")
     policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     rule = policy.family.rule
     asked = [
@@ -72,7 +72,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
         "; ".join(dict.fromkeys(filter(None, obstacles)))
         or f"no {wanted} engine plays {rule.kind} policies"
     )
-    warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
+    warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=5)
     return engine_named("step", policy, problem, horizon)
 
 

@@ -193,6 +193,7 @@ class Outcome(NamedTuple):
     last two of which are left out if gaps do not differ.
     Unless it is empty, ``arm_noise[run, arm]``: the noise of each arm at the end.
     ``advice[run]``: what follows from the arm that a run recommends at the end, see `ADVICE`.
+    ``optimal[run, checkpoint]``: 1 if the arm played in that very round is a best one, else 0.
     """
 
     regret: Floats
@@ -201,6 +202,7 @@ class Outcome(NamedTuple):
     luck: Floats
     arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
     advice: Floats = np.zeros((0, 0))
+    optimal: Floats = np.zeros((0, 0))
 
 
 def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
@@ -211,7 +213,8 @@ def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
     noise, ways = np.zeros((runs, int(marks))), len(LUCK) if game.widths.size else 2
     luck = np.zeros((*regret.shape, ways))
     arm_noise = np.zeros((runs, game.means.size if by_arm else 0))
-    return Outcome(regret, pulls, noise, luck, arm_noise, np.empty((runs, len(ADVICE))))
+    advice, optimal = np.empty((runs, len(ADVICE))), np.zeros(regret.shape)
+    return Outcome(regret, pulls, noise, luck, arm_noise, advice, optimal)
 
 
 def skip_obstacle(

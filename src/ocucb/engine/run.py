@@ -207,6 +207,7 @@ def pass_marks(
         for i in range(game.gaps.size):
             total += game.gaps[i] * run.pulls[i]
         outcome.regret[row, done] = total
+        outcome.optimal[row, done] = 1.0 if game.gaps[arm] == 0.0 else 0.0
         run.pulls[arm] = T
         add_luck(game, run, outcome, row, done)
         done += 1

@@ -32,7 +32,9 @@ from .arm_counts import arm_count_slots, effective_arms_of_all
 from .base import Engine, Game, Outcome, Plan
 from .formulas import bonus_of, choice_of, deviation_of, index_of, no_bonus
 from .run import (
+    ADVISED,
     NEXT_MARK,
+    STOPPED,
     Run,
     Stats,
     ending,
@@ -56,6 +58,7 @@ leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
 draw_reward: Callable[[int, float, float, Floats, Words], float]
 takes_variance: bool
+stops: bool  # the policy has a rule to stop
 pull: Callable[..., int]
 leapt: Callable[..., int]
 
@@ -306,7 +309,10 @@ def play_choices(
     t = run.rounds[0]
     while done < game.checkpoints.size and not stop[0]:
         t += 1.0
-        best = choose(t, n, pulls, sums, squares, sigma, run.memory, run.choice_rng, values)
+        if stops and run.memory[STOPPED] > 0.0:
+            best = int(run.memory[ADVISED])
+        else:
+            best = choose(t, n, pulls, sums, squares, sigma, run.memory, run.choice_rng, values)
         if best < 0 or best >= pulls.size:
             return False
         done = pull(game, run, best, t, done, outcome, row)
@@ -358,6 +364,7 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
         functions["choose"] = choice_of(family)
         if rule.stops:
             functions |= ending(functions, stops=True)
+        functions["stops"] = rule.stops
         return Plan(play_choices, functions, memory_size=rule.memory_size)
     if isinstance(rule, SamplingRule):
         functions["deviation"] = deviation_of(family)

@@ -8,6 +8,7 @@ for it, read its name in `_names.pyi` (written by ``python tests/test_registrati
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,15 @@ from ._decorators import (
     sampling_policy,
     whole_from,
 )
-from ._families import FAMILIES, LINEAR, Policy, PolicyFamily, Range, family_named
+from ._families import (
+    FAMILIES,
+    LINEAR,
+    Policy,
+    PolicyFamily,
+    Range,
+    family_named,
+    family_spelled,
+)
 from ._rules import LinearRule, Model
 
 if TYPE_CHECKING:
@@ -69,16 +78,44 @@ def parse_policy(text: str) -> Policy:
     Parameters
     ----------
     text : str
-        A name and parameters: ``"moss:constant=4"``.
+        A name and parameters: ``"moss:constant=4"``; or a label as tables print it,
+        ``"MOSS(constant=4)"``. Case, spaces, hyphens and underscores in names do not matter.
 
     Examples
     --------
     >>> import ocucb
-    >>> ocucb.parse_policy("moss:constant=4")
-    MOSS(constant=4)
+    >>> ocucb.parse_policy("moss:constant=4"), ocucb.parse_policy("eps-greedy")
+    (MOSS(constant=4), EpsilonGreedy(epsilon=0.1))
+    >>> ocucb.parse_policy("UCB(constant=8)").name
+    'ucb:constant=8'
     """
+    if text.rstrip().endswith(")") and ":" not in text and family_spelled(text) is None:
+        name, _, inside = text.rstrip()[:-1].rpartition("(")
+        text = f"{name}:{inside}" if inside.strip() else name
     name, numbers = split_specification(text)
     return family_named(name)(**numbers)
+
+
+# What classes that play bandits call the method that picks an arm.
+_PICKS = ("select", "select_arm", "select_action", "choose", "choose_arm", "choose_action", "act",
+          "get_action", "pick", "pull", "play")  # fmt: skip
+
+
+def _instead(given: Any) -> str:
+    """Return the end of the error about something that is no policy, with a remedy if there is."""
+    if inspect.isfunction(given):
+        return (
+            f"got the function {given.__name__}: decorate it with @ocucb.index_policy if it "
+            "returns a bonus, or with @ocucb.choice_policy if it returns an arm."
+        )
+    picks = [name for name in _PICKS if callable(getattr(given, name, None))]
+    if picks:
+        kind = given if isinstance(given, type) else type(given)
+        return (
+            f"got the class {kind.__name__}: write its {picks[0]} as a function that returns an "
+            "arm, and decorate that with @ocucb.choice_policy."
+        )
+    return f"got {shown(given)}."
 
 
 def to_policies(policies: Any) -> list[Policy]:
@@ -99,7 +136,7 @@ def to_policies(policies: Any) -> list[Policy]:
             player = player()
         if not isinstance(player, Policy):
             raise TypeError(
-                f"a policy must be one such as OCUCB(), or its name, got {shown(player)}."
+                f"a policy must be one such as OCUCB(), or its name, {_instead(player)}"
             )
         players.append(player)
     return players

@@ -6,10 +6,13 @@ AdaUCB: PolicyFamily
 BayesUCB: PolicyFamily
 BernoulliGittins: PolicyFamily
 BetaThompson: PolicyFamily
+DecayingEpsilonGreedy: PolicyFamily
+EXP3: PolicyFamily
 EpsilonGreedy: PolicyFamily
 ExploreThenCommit: PolicyFamily
 Gittins: PolicyFamily
 GittinsApprox: PolicyFamily
+GradientBandit: PolicyFamily
 Greedy: PolicyFamily
 IMED: PolicyFamily
 IRSFH: PolicyFamily
@@ -23,6 +26,7 @@ KLUCBHPlus: PolicyFamily
 KLUCBPlus: PolicyFamily
 KLUCBPlusPlus: PolicyFamily
 KLUCBSwitch: PolicyFamily
+LUCB: PolicyFamily
 LightTailed: PolicyFamily
 LinEpsilonGreedy: PolicyFamily
 LinMED: PolicyFamily
@@ -40,10 +44,15 @@ OCUCBLogLog: PolicyFamily
 OCUCBNormal: PolicyFamily
 OCUCBn: PolicyFamily
 OFUL: PolicyFamily
+OptimisticStart: PolicyFamily
 PhasedElimination: PolicyFamily
+Softmax: PolicyFamily
+SuccessiveElimination: PolicyFamily
 ThompsonSampling: PolicyFamily
+TopTwoThompson: PolicyFamily
 TsallisINF: PolicyFamily
 UCB: PolicyFamily
+UCB1: PolicyFamily
 UCBAsymptotic: PolicyFamily
 UCBTuned: PolicyFamily
 UCBV: PolicyFamily

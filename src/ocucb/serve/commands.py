@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from contextlib import closing
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
@@ -32,7 +32,7 @@ class JsonLines(logging.Formatter):
     """A log in which every line is a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, timezone.utc).isoformat("T", "milliseconds")
+        when = datetime.fromtimestamp(record.created, UTC).isoformat("T", "milliseconds")
         line: dict[str, Any] = {
             "time": when.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
