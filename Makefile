@@ -2,6 +2,7 @@
 #                  ARGS="--runs 100" is passed on
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
 # make docs        build the documentation site, offline, and print its address
+# make pictures    draw the pictures of README and docs again; ARGS="fig2 sweeps" for some
 # make lint        style and types
 # make quick       the tests that answer within a minute: to run while working
 # make test        all tests; ARGS="--no-skips" fails where one would be skipped
@@ -24,7 +25,7 @@ QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.
 BOUNDS := .venv-lowest/constraints.txt
 SITE := docs/_build/html
 
-.PHONY: reproduce serve docs lint quick test coverage test-lowest bench release-check clean
+.PHONY: reproduce serve docs pictures lint quick test coverage test-lowest bench release-check clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
@@ -35,6 +36,9 @@ serve: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs $(SITE)
 	@echo "Open $(CURDIR)/$(SITE)/index.html"
+
+pictures: $(READY)
+	$(BIN)/python docs/scripts/pictures.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

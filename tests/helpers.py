@@ -346,7 +346,7 @@ def public_names() -> dict[str, Any]:
 
     found = {
         f"{module.__name__}.{name}": getattr(module, name)
-        for module in (ocucb, ocucb.gittins, ocucb.testing, ocucb.theory)
+        for module in (ocucb, ocucb.figures, ocucb.gittins, ocucb.testing, ocucb.theory)
         for name in module.__all__
     }
     page = (ROOT / "docs" / "reference" / "writing-policies.md").read_text()

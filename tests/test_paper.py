@@ -17,8 +17,8 @@ from helpers import REFERENCE, invoke, killed_after, read_on_desk_and_phone, run
 from ocucb import importance
 from ocucb.importance import failure_cost
 from ocucb.paper import PRECISION, panels, reproduce, select
+from ocucb.paper.as_printed import tex_number
 from ocucb.paper.claims import MISSING, OPEN
-from ocucb.paper.drawing import tex_number
 from ocucb.paper.lazy import play_thompson
 from ocucb.paper.measure import (
     measure,
@@ -27,11 +27,10 @@ from ocucb.paper.measure import (
 )
 from ocucb.paper.panels import FIGURES
 from ocucb.paper.sentences import CLAIMS as SENTENCES
+from ocucb.paper.sharing import with_shared_runs
 from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.results import UNSEEN
-from ocucb.scheduler import Job
-from ocucb.specification import Block
 from ocucb.store import Store
 
 A = ["UCB", "OCUCB", "AOCUCB", "MOSS", "Thompson sampling"]
@@ -104,12 +103,17 @@ def small(folder, **more):
 
 
 def few(moss_constant=2.0):
-    """Panels of a few cheap points, one with plain runs, and the tails of two policies."""
+    """Panels of a few cheap points, one with plain runs, and the tails of two policies.
+
+    In two, points share runs: along the gap and along the horizon.
+    """
     known = panels(moss_constant)
-    tails = known["tails"]
+    exp2, exp8, tails = (known[name] for name in ("exp2", "exp8", "tails"))
     return {
+        "exp2": replace(exp2, xs=exp2.xs[29:60:6], lines=exp2.lines[1:2]),
+        "exp8": replace(exp8, xs=exp8.xs[:13:4], lines=exp8.lines[:2]),
         "exp6": replace(known["exp6"], xs=known["exp6"].xs[::7]),
-        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4], tilted=False),
+        "exp11": replace(known["exp11"], xs=known["exp11"].xs[:9:4], tilted=False, sharing=""),
         "tails": replace(tails, xs=tails.xs[::4], lines=tails.lines[1:4:2], fewest_runs=1024),
     }
 
@@ -148,7 +152,8 @@ def test_stopped_and_resumed_it_writes_the_same_bytes(tmp_path, begun, monkeypat
     small(tmp_path / "stopped", workers=1)
     straight, stopped = contents(tmp_path / "straight"), contents(tmp_path / "stopped")
     assert set(straight) == set(stopped)
-    assert {"exp6.csv", "fig1.pdf", "fig4.svg", "fig4.png", "claims.csv"} <= set(straight)
+    named = {"exp6.csv", "fig1.pdf", "fig1-paper.pdf", "fig4.svg", "fig4.png", "claims.csv"}
+    assert named <= set(straight)
     for name in straight:
         assert straight[name] == stopped[name], name
 
@@ -362,10 +367,9 @@ def test_reference_rows_agree_at_the_default_precision(tmp_path):
     assert len(tasks) == 76
     with Store(tmp_path / "results.db") as store:
         context = RunContext(2, None, store, Display(False))
-        for point, (mean, error, runs) in zip(
-            measure(with_mixtures(tasks, context), context), truths, strict=True
-        ):
-            sound = point.sampling == "tilted" or point.runs > runs
+        points = with_shared_runs(tasks, measure(with_mixtures(tasks, context), context), context)
+        for point, (mean, error, runs) in zip(points, truths, strict=True):
+            sound = point.sampling != "plain" or point.runs > runs
             ours = point.stderr if sound else error * math.sqrt(runs / point.runs)
             bar = math.hypot(ours, error)
             assert abs(point.mean - mean) <= 4 * bar, (point.line, point.problem, point.horizon)
@@ -409,15 +413,13 @@ def test_restarts_add_up():
 
 def test_time_left_counts_only_what_is_played():
     task = tasks_of([panels()["psi"]], {"psi": 1000}, 1)[0]
-    job = Job(task.specification(), 1000)
     display = Display(True)
     display._task = display._bar.add_task("", total=None, rate="", left="")
     display.begin([task.label], [0.5], 100.0)
-    block = Block(0, job.specification.play(0, 100), 1.0)
-    display.advance(0, job, block, played=False)
+    display.advance(0, 100, 10_000, played=False)
     assert display._bar.tasks[0].completed == 0.0
     assert display._bar.tasks[0].fields["left"] == ""
-    display.advance(0, job, block, played=True)
+    display.advance(0, 100, 10_000, played=True)
     assert display._bar.tasks[0].completed == 50.0
     assert display._bar.tasks[0].fields["left"].endswith(" s left")
 
@@ -466,8 +468,8 @@ def test_the_page_in_a_browser(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["ocucb.paper.reproduction"], "panels", thinned)
     reproduce([], tmp_path, runs=2, progress=False)
     page = tmp_path / "index.html"
-    # a small picture for each sentence
-    for _ in read_on_desk_and_phone(browser, page, len(FIGURES) + len(SENTENCES)):
+    # a small picture for each sentence but two, about what was compared with what
+    for _ in read_on_desk_and_phone(browser, page, len(FIGURES) + len(SENTENCES) - 2):
         assert len(browser.find_elements("css selector", ".claims tbody tr")) == len(SENTENCES)
         text = browser.find_element("tag name", "body").text
         for name in panels():

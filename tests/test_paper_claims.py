@@ -18,14 +18,16 @@ from ocucb.paper.measure import (
     Point,
     measure,
     pilot_x,
+    shares_runs,
     tasks_again,
     tasks_of,
     with_mixtures,
     work_points,
 )
-from ocucb.paper.panels import COMPARISON, EVERY, PANELS, SENSITIVITY, UNIFORM, WORK_ARMS
+from ocucb.paper.panels import BY_MIRROR, COMPARISON, EVERY, PANELS, SENSITIVITY, UNIFORM, WORK_ARMS
 from ocucb.paper.sentences import CLAIMS as SENTENCES
 from ocucb.paper.sentences import judge, places_to_measure_again
+from ocucb.paper.sharing import with_shared_runs
 from ocucb.policies import FAMILIES
 from ocucb.reports.estimates import Uncertain
 from ocucb.reports.measure import RunContext
@@ -95,8 +97,12 @@ def test_sentences_are_in_order():
     assert used == set(panels()) - {"tails"}
 
 
+# lines whose points share runs, and which are cheap
+WHOLE = {"exp1": "MOSS", "exp2": "MOSS", "exp4": "OCUCB", "exp5": "OCUCB(alpha=1)", "exp8": "UCB"}
+
+
 def test_kept_points_are_those_of_the_reproduction(tmp_path):
-    """One cheap point of every panel again; all lines and grids are complete.
+    """One cheap point of every panel again, or a line that shares runs; all grids are complete.
 
     Of policies without tables: the last bits of those are other ones with other versions of scipy.
     """
@@ -110,15 +116,25 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
         if panel.work:
             found = work_points(replace(panel, xs=panel.xs[:1]), panel.fewest_runs, 1)
             continue
-        line = [curve for curve in panel.lines if curve.at(panel.xs[0])[0].family.table is None][-1]
-        # a point that is its own pilot, also if it is alone
-        pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
-        cheap = min(pilots, key=lambda x, line=line: (line.at(x)[2], -x))
-        one = replace(panel, xs=(cheap,), lines=(line,))
-        tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
+        lines = [line for line in panel.lines if line.at(panel.xs[0])[0].family.table is None]
+        together = [line for line in lines if shares_runs(panel, line)]
+        whole = [line for line in together if line.label == WHOLE.get(panel.name)]
+        some = [replace(panel, lines=tuple(whole))] if whole else []
+        if len(together) < len(lines):
+            line = [one for one in lines if one not in together][-1]
+            # a point that is its own pilot, also if it is alone
+            pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
+            cheap = min(pilots, key=lambda x, line=line: (line.at(x)[2], -x))
+            some.append(replace(panel, xs=(cheap,), lines=(line,)))
+        if panel.sharing == BY_MIRROR:
+            some.append(replace(panel, xs=panel.xs[:1]))
+        assert some
+        for one in some:
+            tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
     with Store(tmp_path / "results.db") as store:
         context = RunContext(2, None, store, Display(False))
-        found += measure(with_mixtures(tasks, context), context)
+        points = measure(with_mixtures(tasks, context), context)
+        found += with_shared_runs(tasks, points, context)
     for point in found:
         same = kept[point.panel, point.line, point.x]
         assert point.runs == same.runs

@@ -420,6 +420,6 @@ def test_counterexample():
     # Enough arms, and even the conjectured order itself is too little.
     assert theory.necessary(10**5, 10**5 * math.log(10**5)) > 3 * 10**5
     figure = theory.plot_counterexample(rows)
-    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "conjecture (order)" in labels
     assert "OCUCB, measured" in labels

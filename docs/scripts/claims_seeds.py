@@ -18,6 +18,7 @@ from ocucb.paper import PRECISION, panels
 from ocucb.paper.measure import measure, tasks_again, tasks_of, with_mixtures, work_points
 from ocucb.paper.panels import Panel
 from ocucb.paper.sentences import judge, places_to_measure_again
+from ocucb.paper.sharing import with_shared_runs
 from ocucb.reports.measure import RunContext
 from ocucb.reports.progress import Display
 from ocucb.store import Store
@@ -52,8 +53,9 @@ def verdicts(seed: int, folder: Path) -> list[tuple[int, int, str, float]]:
     with Store(folder / f"seed{seed}.db") as store:
         context = RunContext(2, None, store, Display(False))
         first = {panel.name: panel.fewest_runs for panel in chosen}
-        tasks = tasks_of(chosen, first, seed, 4 * PRECISION)
+        tasks = tasks_of(chosen, first, seed, 10 * PRECISION)
         points = measure(with_mixtures(tasks, context), context)
+        points = with_shared_runs(tasks, points, context)
         points += work_points(every["work"], every["work"].fewest_runs, seed)
         again = tasks_again(every, places_to_measure_again(points), points, seed)
         found = judge(points, measure(with_mixtures(again, context), context))

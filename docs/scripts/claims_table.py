@@ -32,7 +32,7 @@ POINTS = ROOT / "tests" / "data" / "reproduction.csv"
 SEEDS = ROOT / "tests" / "data" / "seeds.csv"
 QUARTILES = ("q0.25", "q0.5", "q0.75")
 FOUND = ("mean", "stderr", "deviation", "deviation_stderr")
-COLUMNS = ("panel", "line", "x", "N", *FOUND, "effective_runs", *QUARTILES, "again")
+COLUMNS = ("panel", "line", "x", "N", "sampling", *FOUND, "effective_runs", *QUARTILES, "again")
 
 
 def keep(folder: Path) -> None:
@@ -54,7 +54,8 @@ def keep(folder: Path) -> None:
             # only one claim needs quartiles, in one panel
             numbers += [one.effective_runs, *one.quantiles[3:6]] if one.panel == "alpha" else []
             text = [f"{x:.8g}" for x in numbers] + [""] * (8 - len(numbers))
-            writer.writerow((one.panel, one.line, f"{one.x:g}", one.runs, *text, again))
+            what = (one.panel, one.line, f"{one.x:g}", one.runs, one.sampling)
+            writer.writerow((*what, *text, again))
 
 
 def kept_points() -> tuple[list[Point], list[Point]]:
@@ -72,7 +73,7 @@ def kept_points() -> tuple[list[Point], list[Point]]:
                 engine="",
                 horizon=0,
                 runs=int(row["N"]),
-                sampling="",
+                sampling=row["sampling"],
                 effective_runs=float(row["effective_runs"] or math.nan),
                 mean_weight=math.nan,
                 precision=PRECISION,

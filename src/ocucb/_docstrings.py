@@ -10,6 +10,20 @@ from collections.abc import Callable, Iterable
 from inspect import cleandoc, signature
 from typing import Any
 
+# What every `plot` takes.
+PLOT = """\
+path : path
+    File to write; its ending (.png, .pdf, .svg) determines the format.
+ax : matplotlib Axes
+    Where to draw; on a figure of its own by default.
+xscale, yscale : {"linear", "log"}
+    The scales, if they are to be other ones.
+labels : list of str or dict
+    Names of the legend: in order, or by the names that they replace.
+title : str
+    The title; "" for none.
+"""
+
 
 def _entries(section: str) -> dict[str, str]:
     """Return what a section says about each parameter; some are described together."""
@@ -40,6 +54,8 @@ def complete(functions: Iterable[Callable[..., Any]], shared: str) -> None:
         own = _entries(sections.pop("Parameters", ""))
         about = []
         for name, parameter in signature(function).parameters.items():
+            if name == "self":
+                continue
             given = parameter.default is not parameter.empty
             usual = known.get(name, "").replace("\n", ", optional\n" if given else "\n", 1)
             about.append(own.get(name, usual))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 try:
-    from matplotlib import rc_context
+    from matplotlib import colormaps, rc_context
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 except ValueError as error:
     chosen = os.environ.get("MPLBACKEND")
     if chosen is None or "backend" not in str(error):
@@ -21,6 +21,6 @@ except ValueError as error:
     ) from error
 
 __all__ = [
-    "Axes", "Figure", "FigureCanvasAgg", "LinearSegmentedColormap", "LogLocator", "NullFormatter",
-    "StrMethodFormatter", "rc_context",
+    "Axes", "Figure", "FigureCanvasAgg", "Formatter", "LinearSegmentedColormap",
+    "LogLocator", "MaxNLocator", "NullFormatter", "colormaps", "rc_context", "to_hex", "to_rgb",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import reprlib
 import textwrap
@@ -13,6 +14,10 @@ import numpy as np
 from ._types import Floats
 
 T = TypeVar("T")
+
+# of the letters in labels and headings
+_GREEK = (r"\alpha", r"\psi", r"\gamma", r"\sigma", r"\varepsilon", r"\eta", r"\Delta", r"\times",
+          r"\cdot")  # fmt: skip
 
 # Beyond this, floating point cannot count rounds one by one.
 LARGEST_COUNT = 2**53
@@ -117,6 +122,16 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
     return name.strip(), numbers
 
 
+def in_full(value: float) -> str:
+    """Write a number with the digits that it takes to read it again.
+
+    >>> in_full(0.3), in_full(2.0), in_full(0.1234567)
+    ('0.3', '2', '0.1234567')
+    """
+    text = f"{value:g}"
+    return text if float(text) == value else repr(value)
+
+
 def to_number(text: str, what: str) -> float:
     """Parse a number; fractions such as ``1/3`` are allowed."""
     try:
@@ -124,6 +139,27 @@ def to_number(text: str, what: str) -> float:
         return float(top) / float(bottom) if slash else float(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
+
+
+def remedy(
+    given: Any,
+    known: Iterable[str],
+    spelled: Callable[[str], str] = str.casefold,
+    all_: str = "choose from",
+) -> str:
+    """Return the end of an error about a name that is not known: the nearest, or all there are.
+
+    `spelled` returns a name without what does not matter when it is typed; `all_` begins the list.
+
+    >>> remedy("gpa", ["gap", "uniform"]), remedy("ten", ["gap", "uniform"])
+    ('did you mean gap?', 'choose from gap, uniform.')
+    """
+    names = list(known)
+    if isinstance(given, str) and len(given) < 100:  # longer ones would take long
+        forms = {spelled(name): name for name in names}
+        for near in difflib.get_close_matches(spelled(given), forms, n=1, cutoff=0.66):
+            return f"did you mean {forms[near]}?"
+    return f"{all_} {', '.join(names)}."
 
 
 def listed(texts: Iterable[str], last: str = "and") -> str:
@@ -190,6 +226,51 @@ def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
     return "\n".join(lines)
 
 
+_LATEX = str.maketrans(
+    {
+        **{sign: rf"\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{sign: f"${sign}$" for sign in "<>"},
+        "±": r"$\pm$",
+        **{letter: f"${name}$" for letter, name in zip("αψγσεηΔ×·", _GREEK, strict=True)},
+    }
+)
+
+
+def latex_table(rows: Sequence[tuple[str, ...]]) -> str:
+    r"""Write rows of text as a LaTeX table, with the rules of the package booktabs.
+
+    Numbers are flush right. Error bars, whose heading begins with ±, stand close to the column
+    before them.
+
+    >>> print(latex_table([("policy", "regret", "± 2 s.e."), ("UCB_1", "10.5", "± 0.2")]))
+    \begin{tabular}{lr@{\,}l}
+    \toprule
+    policy & regret & $\pm$ 2 s.e. \\
+    \midrule
+    UCB\_1 & 10.5 & $\pm$ 0.2 \\
+    \bottomrule
+    \end{tabular}
+    """
+    head, *body = [" & ".join(text.translate(_LATEX) for text in row) + r" \\" for row in rows]
+    columns = "".join(
+        r"@{\,}l" if title.startswith("±") else "r" if all(map(_is_number, cells)) else "l"
+        for title, *cells in zip(*rows, strict=True)
+    )
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "").removeprefix("< ").removesuffix("%") or "nan")
+    except ValueError:
+        return False
+    return True
+
+
 def table_of(
     items: Iterable[T], columns: Mapping[str, Callable[[T], str]], left: Sequence[str]
 ) -> str:
@@ -211,9 +292,12 @@ def with_error(
 
     >>> with_error(12.3456, 0.1234), with_error(1234.56, 12.3, digits=1, group=",")
     (('12.35', '± 0.12'), ('1,235', '± 12'))
+    >>> with_error(10.2, 1e-15)
+    ('10.20', '± 0.00')
     """
     decimals = 2
-    if 0.0 < half_width < math.inf:
+    # an error of rounding alone, or too small to be shown, is no reason for more digits
+    if max(5e-10, 1e-9 * abs(value)) < half_width < math.inf:
         # 0.09999 is shown as 0.1
         decimals = min(9, max(0, digits - 1 - math.floor(math.log10(half_width * 1.0001))))
     style = f"{group}.{decimals}f"

@@ -13,7 +13,8 @@ window around point i, as many from each, drawn from mixtures with densities p_j
 
 No other problem outside the window enters, so this is exact for any window. Control variates with
 known means, whose coefficients are fitted, make it precise (Owen and Zhou 2000): W_i itself, W_i
-times the luck of the best arms at i and of the others, and p_j / (average ...) for two neighbours.
+times the luck of the best arms at i and of the others, and p_j / (average ...) for two neighbours
+(1, which explains nothing, where there is none).
 
 What is added up for each point is one row of `COLUMNS` numbers, whatever the runs.
 """
@@ -60,6 +61,8 @@ def obstacle(problems: Sequence[Any], horizon: int) -> str | None:
             return "they have different arms"
         if problem.sigma != first.sigma or not np.array_equal(problem.scales, first.scales):
             return "their arms differ in more than the means"
+        if not np.array_equal(problem.features, first.features):
+            return "their arms have different features"
     if not all(heard(problem, horizon).all() for problem in problems):
         return "rounding drowns the noise of some arms"
     return None
@@ -138,6 +141,19 @@ class Pool:
         """The group of each arm."""
         return arm_groups(self.problems)
 
+    @cached_property
+    def _identities(self) -> list[str]:
+        return [mixture.identity for mixture in self.mixtures]
+
+    def only(self, points: Counts) -> Pool:
+        """Return the pool of some of the points: sums of the one add up with sums of the other."""
+        low, high = self.windows[points].T
+        windows = np.searchsorted(points, low), np.searchsorted(points, high, "right") - 1
+        problems, mixtures = (
+            tuple(all_of[i] for i in points) for all_of in (self.problems, self.mixtures)
+        )
+        return Pool(problems, mixtures, np.stack(windows, axis=1))
+
     def targets(self, source: int) -> Counts:
         """Return the points whose window includes a source."""
         return np.flatnonzero((self.windows[:, 0] <= source) & (source <= self.windows[:, 1]))
@@ -180,7 +196,7 @@ class Pool:
         for place, j in enumerate(around):
             mixture, problem = self.mixtures[j], self.problems[j]
             mean = problem.means[arm]
-            which = (mixture.identity, float(mean))
+            which = (self._identities[j], float(mean))
             if which not in found:
                 found[which] = len(rows)
                 used = mixture.shares > 0.0
@@ -322,8 +338,8 @@ def _add_runs_template(
                 luck += (1.0 - chart.best[i, g]) * extra
             terms[0], terms[1] = weight * regret, weight
             terms[2], terms[3] = weight * luck, weight * best_luck
-            terms[4] = likely[chart.lefts[i]] / mixed if chart.lefts[i] >= 0 else 0.0
-            terms[5] = likely[chart.rights[i]] / mixed if chart.rights[i] >= 0 else 0.0
+            terms[4] = likely[chart.lefts[i]] / mixed if chart.lefts[i] >= 0 else 1.0
+            terms[5] = likely[chart.rights[i]] / mixed if chart.rights[i] >= 0 else 1.0
             place = 0
             for a in range(terms.size):
                 if before + run == 0:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ._types import Floats
 from ._waiting import NAP, Interrupts, outcome_of
 from .importance import HARMLESS, PILOT_RUNS, Pilot, first_mixture, improved, obstacle
 from .problems import Problem
@@ -44,15 +45,21 @@ class Job:
     control_variates: bool = True  # whether means are corrected for luck
 
     @property
-    def mean(self) -> Estimate:
-        """The mean regret at the horizon, its error allowing for failures that were not seen.
+    def means(self) -> tuple[Floats, Floats]:
+        """The mean regret at each checkpoint, its error allowing for failures that were not seen.
 
         That of a result does so only if the mean is corrected, where it is never larger than here.
         """
         assert self.merged is not None
         curve = self.merged.curve(0.0, self.control_variates)
-        unseen = self.specification.unseen(self.merged.runs)
-        return Estimate(float(curve.regret[-1]), math.hypot(float(curve.stderr[-1]), unseen))
+        unseen = self.specification.description.unseen(self.merged.runs)
+        return curve.regret, np.hypot(curve.stderr, unseen)
+
+    @property
+    def mean(self) -> Estimate:
+        """The last of these: at the horizon."""
+        values, errors = self.means
+        return Estimate(float(values[-1]), float(errors[-1]))
 
     @property
     def finished(self) -> bool:
@@ -256,7 +263,7 @@ def tilt(
         reason = "the pilot found no variation, or that it would do harm"
     if always:
         warnings.warn(
-            f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
+            f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=4
         )
     return specification
 

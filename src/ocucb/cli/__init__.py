@@ -13,6 +13,7 @@ import typer
 
 from . import serve
 from .analyse import analyse
+from .plan import plan
 from .policies import gittins, policies
 from .reports import league, reproduce
 from .results import results
@@ -36,8 +37,19 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory,
-                 analyse):  # fmt: skip
+for _command in (
+    simulate,
+    sweep,
+    tune,
+    plan,
+    results,
+    policies,
+    gittins,
+    reproduce,
+    league,
+    theory,
+    analyse,
+):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 

@@ -34,8 +34,9 @@ def reproduce(
         Text,
         option(
             "SHARE",
-            "Largest standard error of a point, as a share of its panel's axis; four times "
-            "as large for curves with alpha = 1 and in exp10. Default: 0.005.",
+            "Largest standard error of a point, as a share of its panel's axis; 3.75 times "
+            "as large for curves with alpha = 1 and in exp10. Or `paper`: that of the paper's "
+            "number of plain runs. Default: 0.002.",
         ),
     ] = None,
     runs: Annotated[
@@ -58,12 +59,14 @@ def reproduce(
 
     Writes a CSV per panel, a PDF, SVG and PNG per figure, claims.csv, and index.html, a page that
     shows everything. Each point gets as many runs as its precision requires, drawn by importance
-    sampling where that pays off. Interrupt it at any time: the same command resumes, and with more
-    runs or a higher precision it adds to the finished ones.
+    sampling and counted for several points where that pays off. Interrupt it at any time: the same
+    command resumes, and with more runs or a higher precision it adds to the finished ones.
 
     **Examples**
 
     `ocucb reproduce`
+
+    `ocucb reproduce --precision paper`
 
     `ocucb reproduce fig2 exp10 --scale 0.01 --out reproduction`
     """
@@ -79,7 +82,9 @@ def reproduce(
             parts or [],
             out,
             scale=part,
-            precision=share(precision, "--precision", PRECISION),
+            precision=(
+                precision if precision == "paper" else share(precision, "--precision", PRECISION)
+            ),
             moss_constant=to_number(moss_constant, "--moss-constant"),
             **_common(runs, seed, workers, dask),
         )

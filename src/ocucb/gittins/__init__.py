@@ -201,7 +201,7 @@ def plot(horizon: int = 10_000) -> Figure:
     >>> figure = gittins.plot(1000)
     >>> figure.savefig("gittins.png")  # doctest: +SKIP
     """
-    from .._matplotlib import Figure
+    from .._matplotlib import Figure, colormaps
 
     horizon = to_count(horizon, "horizon", 100)
     table = surrogate(horizon)
@@ -229,11 +229,11 @@ def plot(horizon: int = 10_000) -> Figure:
         rounds = counts[(counts > 1) & (counts + T_fixed <= horizon + 1)]
         values = np.empty(rounds.size)
         offsets(rounds, np.full(rounds.size, float(T_fixed)), table, values)
-        shade = 0.75 * (1 - k / len(pulls))
-        label = f"T = {T_fixed}"
-        right.plot(rounds / T_fixed, math.sqrt(T_fixed) * values, color=str(shade), label=label)
+        shade = colormaps["viridis"](0.8 * k / len(pulls))
+        label = f"T = {T_fixed:,}"
+        right.plot(rounds / T_fixed, math.sqrt(T_fixed) * values, color=shade, label=label)
     ratios = np.geomspace(1 / 256, 256, 200)
-    right.plot(ratios, brownian_limit(ratios), "C3--", label="Brownian limit G(m/T)")
+    right.plot(ratios, brownian_limit(ratios), "k:", label="Brownian limit G(m/T)")
     right.set(xscale="log", xlabel="m / T", ylabel=r"$\sqrt{T}\, g(m, T)$", xlim=(1e-3, horizon))
     right.set_title("The scaling law")
     right.legend(frameon=False)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from .._matplotlib import (
-    Axes,
-    Figure,
-    LinearSegmentedColormap,
-    LogLocator,
-    NullFormatter,
-    StrMethodFormatter,
+from .._matplotlib import Axes, Figure, LinearSegmentedColormap
+from ..figures import (
+    BARS,
+    GREY,
+    RED,
+    draw_estimates,
+    empty_panels,
+    legend,
+    policy_styles,
+    round_ticks,
+    set_title,
 )
-from ..figures import BLACK, BLUE, GREEN, GREY, RED, Style, draw_estimates, empty_panels
 from ..problems import Problem
 from ..reports.estimates import Uncertain
 from . import questions
@@ -28,7 +30,7 @@ from .standings import Player, Standings, by_mean
 _WORST = 4.0  # ratios from here on have the darkest colour
 _LEAST = 1e-9  # the smallest probability that is drawn
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_COLORS = ("#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628", "#17becf", "#e377c2", "#555555")
+_DARK_RED = "#6b2f00"  # OCUCB with other ψ, beside other α in its own colour
 _MAP = LinearSegmentedColormap.from_list("ratio", ["#ffffff", "#fee391", "#fe9929", "#b3261e"])
 
 
@@ -55,7 +57,9 @@ def ratio_map(standings: Standings) -> Figure:
     axes.set_yticks(range(len(players)), [player.label for player in players])
     axes.tick_params(labelsize=7, length=0)
     axes.set_ylabel("")
+    axes.grid(visible=False)
     axes.spines[:].set_visible(False)
+    set_title(axes, "Regret relative to the best policy on each problem")
     figure.get_layout_engine().set(w_pad=0.15)  # long labels touch the edge otherwise
     return figure  # type: ignore[no-any-return]
 
@@ -97,10 +101,10 @@ def _frontier(cells: Cells) -> Figure:
     for (what, read), row in zip(reads, (axes[:3], axes[3:]), strict=True):
         for name, its_axes in zip(questions.FRONTIER, row, strict=True):
             lines = (
-                (questions.alpha_plays(name), "alpha", RED, r"OCUCB, $\alpha$ varies"),
-                (questions.psi_plays(name), "psi", BLUE, r"OCUCB, $\psi$ varies"),
+                (questions.alpha_plays(name), "alpha", RED.color, "-", r"OCUCB, other $\alpha$"),
+                (questions.psi_plays(name), "psi", _DARK_RED, ":", r"OCUCB, other $\psi$"),
             )
-            for plays, parameter, (color, dashes), label in lines:
+            for plays, parameter, color, dashes, label in lines:
                 found = cells.all(plays)
                 style = {"color": color, "linestyle": dashes, "marker": ".", "linewidth": 1.0}
                 _points(its_axes, found, read, label=label, **style)
@@ -110,67 +114,67 @@ def _frontier(cells: Cells) -> Figure:
                     its_axes.annotate(
                         text, place, (2, 2), textcoords="offset points", fontsize=6, color=color
                     )
-            styles = zip(_MARKERS, _COLORS, strict=False)
-            for cell, (marker, color) in zip(
-                cells.all(questions.beside_plays(name)), styles, strict=False
-            ):
+            beside = cells.all(questions.beside_plays(name))
+            styles = policy_styles(cell.policy for cell in beside)
+            for cell, marker in zip(beside, _MARKERS, strict=False):
+                color = styles[cell.policy].color
                 points = {"linestyle": "none", "marker": marker, "color": color, "markersize": 5}
                 _points(its_axes, [cell], read, label=cell.label, **points)
             its_axes.set(xscale="log", yscale="log", xlabel="mean regret")
             its_axes.set_ylabel(what if name == questions.FRONTIER[0] else "")
             its_axes.set_ylim(bottom=max(_LEAST, its_axes.get_ylim()[0]))
-            its_axes.set_title(CONTESTS[name].title, fontsize=9)
-            _plain_ticks(its_axes)
-    axes[0].legend(frameon=False, fontsize=6.5)
+            set_title(its_axes, CONTESTS[name].title)
+            round_ticks(its_axes)
+    legend(figure, handles=axes[0].get_legend_handles_labels()[0], ncols=6,
+           loc="outside lower center")  # fmt: skip
     return figure  # type: ignore[no-any-return]
 
 
-def _plain_ticks(axes: Axes) -> None:
-    """Write the few numbers of a short logarithmic axis as they are."""
-    low, high = axes.get_xlim()
-    within = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0) if high < 5.0 * low else (1.0, 2.0, 5.0)
-    axes.xaxis.set_major_locator(LogLocator(subs=within))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
 def _by_horizon(
-    lines: Callable[[Problem], Iterable[tuple[str, Sequence[Uncertain]]]],
-    styles: Sequence[Style],
+    lines: Callable[[Problem], Iterable[tuple[str, str, Sequence[Uncertain]]]],
+    title: str,
     ylabel: str,
 ) -> Figure:
-    """Draw, for each of two problems, labelled lines of estimates whose `where` is the horizon."""
+    """Draw, for each of two problems, lines of estimates whose `where` is the horizon.
+
+    Each has the name of a policy, whose style it gets, and a label.
+    """
     figure, axes = empty_panels(2, size=(4.8, 3.6))
     for (where, problem), its_axes in zip(questions.GAPS.items(), axes, strict=True):
-        for (label, found), style in zip(lines(problem), itertools.cycle(styles), strict=False):
+        every = list(lines(problem))
+        styles = policy_styles(policy for policy, _, _ in every)
+        for policy, label, found in every:
             xs = [float(point.where) for point in found]
             values, errors = [point.value for point in found], [point.error for point in found]
-            draw_estimates(its_axes, xs, values, errors, style, label=label)
+            draw_estimates(its_axes, xs, values, errors, styles[policy], label=label)
         its_axes.axhline(1.0, color=GREY, linewidth=0.7)
-        its_axes.set(xscale="log", xlabel="$n$", ylabel="")
-        its_axes.set_title(rf"{where}, $\Delta = 0.3$", fontsize=9)
+        its_axes.set(xscale="log", xlabel="horizon $n$", ylabel="")
         its_axes.set_ylim(bottom=0)
+        round_ticks(its_axes)
+        set_title(its_axes, f"{title}: {where}, gap 0.3", BARS)
     axes[0].set_ylabel(ylabel)
-    axes[0].legend(frameon=False, fontsize=8)
+    legend(axes[0])
     return figure  # type: ignore[no-any-return]
 
 
 def _price(cells: Cells) -> Figure:
-    def lines(problem: Problem) -> Iterator[tuple[str, Sequence[Uncertain]]]:
+    def lines(problem: Problem) -> Iterator[tuple[str, str, Sequence[Uncertain]]]:
         for pair in questions.PAIRS:
-            yield from questions.prices(cells, problem, pair).items()
+            labels = {policy.label: policy.name for policy in questions.named(pair)}
+            for label, found in questions.prices(cells, problem, pair).items():
+                yield labels[label.removesuffix(", restarted")], label, found
 
-    styles = (RED, ("#e377c2", "dashed"), GREEN, ("#a65628", "dashed"))
-    return _by_horizon(lines, styles, "regret relative to known horizon")
+    return _by_horizon(lines, "Unknown horizon", "regret relative to known horizon")
 
 
 def _loglog(cells: Cells) -> Figure:
-    def lines(problem: Problem) -> Iterator[tuple[str, Sequence[Uncertain]]]:
+    def lines(problem: Problem) -> Iterator[tuple[str, str, Sequence[Uncertain]]]:
         bound = float((2.0 / problem.gaps[problem.gaps > 0.0]).sum())
         for policy in questions.long_policies():
             found = cells.all([(policy, problem, n) for n in questions.LONG])
             units = [bound * math.log(cell.horizon) for cell in found]
             yield (
+                policy.name,
                 policy.label,
                 [
                     Uncertain(cell.mean.value / unit, cell.mean.error / unit, str(cell.horizon))
@@ -178,8 +182,8 @@ def _loglog(cells: Cells) -> Figure:
                 ],
             )
 
-    ylabel = r"regret / $(\sum_i 2 / \Delta_i)\,\log n$"
-    return _by_horizon(lines, (RED, BLACK, BLUE, GREEN), ylabel)
+    ylabel = r"regret / ($\Sigma_i\, 2 / \Delta_i$) $\log n$"
+    return _by_horizon(lines, "Long horizons", ylabel)
 
 
 def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Contest]) -> Figure:
@@ -188,8 +192,10 @@ def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Cont
     others = [policy for policy in questions.named(names) if policy != rival]
     figure, (axes,) = empty_panels(1, size=(7.5, 1.4 + 0.28 * len(contests)))
     rows = {contest.title: len(contests) - 1 - i for i, contest in enumerate(contests)}
-    styles = zip(others, _MARKERS, _COLORS, strict=False)
-    for number, (policy, marker, color) in enumerate(styles):
+    styles = policy_styles(policy.name for policy in others)
+    used: set[str] = set()
+    for number, (policy, marker) in enumerate(zip(others, _MARKERS, strict=False)):
+        color = styles[policy.name].color
         ratios = questions.relative(cells, policy, rival, contests)
         shift = 0.12 * (number - 0.5 * (len(others) - 1))
         axes.errorbar(
@@ -200,15 +206,18 @@ def _dots(cells: Cells, names: Sequence[str], base: str, contests: Sequence[Cont
             marker=marker,
             markersize=4,
             color=color,
+            # hollow where another policy has the colour
+            markerfacecolor="white" if color in used else color,
             label=policy.label,
         )
+        used.add(color)
     axes.axvline(1.0, color=GREY, linewidth=0.7)
+    axes.set(xscale="log", xlabel=f"regret relative to {rival.label}", ylabel="")
+    round_ticks(axes)
     axes.set_yticks(list(rows.values()), list(rows), fontsize=8)
     axes.set_ylim(-0.6, len(contests) - 0.4)
-    axes.set(xscale="log", xlabel=f"regret relative to {rival.label}", ylabel="")
-    _plain_ticks(axes)
-    figure.legend(*axes.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=5,
-                  loc="outside upper center")  # fmt: skip
+    axes.grid(visible=False, axis="y")
+    legend(figure, handles=axes.get_legend_handles_labels()[0], ncols=4, loc="outside upper center")
     return figure  # type: ignore[no-any-return]
 
 

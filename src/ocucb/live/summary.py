@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _docstrings
 from .._text import table
 from .._types import Counts, Flags, Floats
 from ..inference.evidence import Evidence
@@ -21,6 +22,7 @@ from .rules import Rules
 from .tree import Records
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 
@@ -177,69 +179,27 @@ class Summary:
         notes = all_in("p", self._notes())
         return f"<table><tr>{all_in('th', head)}</tr>{body}</table>{notes}"
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot means, intervals, indices and the share of traffic of each arm.
 
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it; the extension (.png, .pdf, .svg) sets the format.
+        On the axes that are given, the shares are left out. Labels are those of the arms.
 
         Examples
         --------
         >>> import ocucb
         >>> figure = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).summary().plot()
         """
-        from ..figures import written
+        from ..figures import Look, written
+        from .drawing import picture
 
-        return written(_drawn(self), path)
-
-
-def _drawn(summary: Summary) -> matplotlib.figure.Figure:
-    """Draw each arm's mean with its interval and index, and its share of the traffic."""
-    from .._matplotlib import Figure, FigureCanvasAgg
-    from ..figures import BLUE, RED
-
-    blue, red, grey = BLUE[0], RED[0], "#aaaaaa"
-    shown = summary.shown()
-    rows = np.arange(len(shown))
-    colors = [grey if summary.retired[i] else blue for i in shown]
-    figure = Figure(figsize=(8, 1.5 + 0.3 * len(shown)), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(5, 2))
-    low, high = (
-        np.where(np.isfinite(end), end, np.nan)[shown] for end in (summary.low, summary.high)
-    )
-    left.hlines(rows, low, high, colors=colors, lw=2.5, alpha=0.6)
-    left.scatter(summary.mean[shown], rows, c=colors, s=24, zorder=3)
-    each = "of all arms" if summary.simultaneous else "of each arm"
-    label = f"mean, {100 * summary.level:g}% interval {each}"
-    left.plot([], [], color=blue, marker="o", markersize=5, label=label)
-    if np.isfinite(summary.index[shown]).any():
-        left.scatter(summary.index[shown], rows, marker="|", color=red, s=90, label="index")
-    # names may contain dollar signs, which do not mean mathematics here
-    left.set_yticks(rows, [_arm_label(summary, i) for i in shown], parse_math=False)
-    left.invert_yaxis()
-    left.set_xlabel("loss" if summary.minimize else "reward")
-    total = max(1, int((summary.pulls + summary.open).sum()))
-    pulls, pending = 100 * summary.pulls[shown] / total, 100 * summary.open[shown] / total
-    right.barh(rows, pulls, color=colors, height=0.6)
-    right.barh(rows, pending, left=pulls, color="white", edgecolor=colors, hatch="////", height=0.6)
-    right.barh([0], [0], color="white", edgecolor=blue, hatch="////", label="open")
-    right.set_xlabel("share of traffic, %")
-    right.set_xlim(0, 100)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{summary.policy}, round {summary.round:,}", fontsize=10, x=0.02, ha="left")
-    figure.legend(loc="outside upper right", frameon=False, fontsize=8, ncols=3)
-    return figure
+        return written(picture(self, Look(ax, xscale, yscale, labels, title)), path)
 
 
-def _arm_label(summary: Summary, i: int) -> str:
-    name = summary.arms[i]
-    if summary.retired[i]:
-        return f"{name} (retired)"
-    return f"{name} (next)" if name == summary.next_arm else f"{name}"
+_docstrings.complete([Summary.plot], _docstrings.PLOT)
 
 
 def evidence_of(rules: Rules, arms: Records) -> Evidence:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from .._text import listed
-from ..reports.estimates import Uncertain, value_of
+from ..reports.estimates import Uncertain, average, value_of
 from .measure import Place, Point
 from .panels import PANELS, place
 
@@ -77,12 +77,20 @@ class Series:
     bars: Sequence[float] = ()
 
 
+def series_of(label: str, xs: Sequence[float], found: Sequence[Uncertain]) -> Series:
+    """Return estimates as a line of a small picture."""
+    return Series(label, xs, [*map(value_of, found)], [2.0 * one.error for one in found])
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """A small picture: some lines, and a horizontal line where a sentence turns."""
+    """A small picture: some lines, and a horizontal line where a sentence turns.
 
-    xlabel: str
-    ylabel: str
+    Without lines there is no picture.
+    """
+
+    xlabel: str = ""
+    ylabel: str = ""
     series: Sequence[Series] = ()
     level: float | None = None
     logx: bool = False
@@ -249,10 +257,13 @@ class Curves:
 
     def factors(self, panel: str, line: str, rivals: Sequence[str] = ()) -> list[float]:
         """Return a line's regret over that of the best rival, by stretch."""
+        return [*map(value_of, self._over_best(panel, line, rivals))]
+
+    def _over_best(self, panel: str, line: str, rivals: Sequence[str]) -> list[Uncertain]:
         others = [name for name in rivals or self.lines(panel) if name != line]
         best = zip(*(self.stretches(panel, name) for name in others), strict=True)
         mine = self.stretches(panel, line)
-        return [a.value / min(b.value for b in some) for a, some in zip(mine, best, strict=True)]
+        return [a / min(some, key=value_of) for a, some in zip(mine, best, strict=True)]
 
     def extreme(
         self,
@@ -302,29 +313,27 @@ class Curves:
 
     def drawn(self, panel: str, line: str, label: str = "") -> Series:
         """Return a line for a small picture."""
-        bars = [2.0 * point.stderr for point in self.line(panel, line)]
-        return replace(self.drawn_over(panel, line, 1.0, label), bars=bars)
+        return self.drawn_over(panel, line, 1.0, label)
 
     def drawn_over(self, panel: str, line: str, unit: float, label: str = "") -> Series:
-        """Return a line in some unit, without bars, for a small picture."""
-        means = [point.mean / unit for point in self.line(panel, line)]
-        return Series(label or line, self.xs(panel), means)
+        """Return a line in some unit, for a small picture."""
+        points = self.line(panel, line)
+        found = [Uncertain(point.mean / unit, point.stderr / unit) for point in points]
+        return series_of(label or line, self.xs(panel), found)
 
-    def drawn_deviation(self, panel: str, line: str, bars: bool = False) -> Series:
+    def drawn_deviation(self, panel: str, line: str) -> Series:
         """Return a line's standard deviation for a small picture."""
         points = self.line(panel, line)
-        errors = [2.0 * point.deviation_error for point in points] if bars else ()
+        errors = [2.0 * point.deviation_error for point in points]
         return Series(line, self.xs(panel), [point.deviation for point in points], errors)
 
     def drawn_ratio(self, panel: str, line: str, rival: str, label: str) -> Series:
         """Return the ratio of two lines, by stretch, for a small picture."""
-        ratios = self.ratios(panel, line, rival)
-        bars = [2.0 * ratio.error for ratio in ratios]
-        return Series(label, self.middles(panel), [*map(value_of, ratios)], bars)
+        return series_of(label, self.middles(panel), self.ratios(panel, line, rival))
 
-    def drawn_factor(self, panel: str, line: str, label: str = "") -> Series:
+    def drawn_factor(self, panel: str, line: str, label: str, rivals: Sequence[str] = ()) -> Series:
         """Return a line's regret over that of the best rival, for a small picture."""
-        return Series(label or panel, self.middles(panel), self.factors(panel, line))
+        return series_of(label, self.middles(panel), self._over_best(panel, line, rivals))
 
 
 def exactly(
@@ -368,11 +377,17 @@ def span(numbers: Iterable[float], digits: int = 2) -> str:
 
 
 def mean_of(points: Sequence[Point]) -> Uncertain:
+    """Return the mean regret of some points of a line.
+
+    Where these share runs, their errors are taken to be the same one: no average has a larger one.
+    """
     if not points:
         return Uncertain(math.nan, math.inf)
-    value = sum(point.mean for point in points) / len(points)
-    error = math.sqrt(sum(point.stderr**2 for point in points)) / len(points)
-    return Uncertain(value, error, place(points[0].panel, points[0].x))
+    estimates = [
+        Uncertain(point.mean, point.stderr, common=point.stderr if point.correlated else 0.0)
+        for point in points
+    ]
+    return replace(average(estimates), where=place(points[0].panel, points[0].x))
 
 
 def _chance_below(estimate: Uncertain, threshold: float) -> float:

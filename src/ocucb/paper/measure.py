@@ -1,7 +1,8 @@
 """Measure the points of panels: choose how runs are drawn, and how many.
 
 Runs are allotted to points by precision. Every point first gets a few hundred; those with a
-standard error above their goal then get as many more as it takes, until all have reached it.
+standard error above their goal then get as many more as it takes, until all have reached it. Where
+the points of a line share runs (`sharing`), the first ones tell deviations and quantiles alone.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from ..reports.measure import measure as measure_all
 from ..results import QUANTILES
 from ..scheduler import Job, tilt
 from ..specification import Specification
+from ..sweeps.horizons import may_use_horizon
 from .lazy import indices_per_round, samples_per_round
-from .panels import Line, Panel
+from .panels import BY_GAP, BY_HORIZON, BY_MIRROR, PAPER, PRECISION, Line, Panel
 
 _PILOTS = 8  # points per line at which a mixture is chosen
 _GROWTH = 8  # a round multiplies the runs of a point by at most this: early errors are rough
-_RESERVE = 1.05  # more runs than an error asks for, so that the next one is likely below the goal
-_MOST_RUNS = 1 << 21  # per point
+RESERVE = 1.05  # more runs than an error asks for, so that the next one is likely below the goal
+MOST_RUNS = 1 << 21  # per point
+POOLED, SHARED, MIRRORED = "pooled", "shared", "mirrored"  # see `Point.sampling`
 _AGAIN, _AGAIN_LARGE = 0.01, 0.02  # relative standard errors at places that are measured again
 _OTHER_SEED = 1_000_003  # is added to the seed there
 
@@ -45,12 +48,14 @@ class Point:
     problem: str
     engine: str
     horizon: int
-    runs: int
-    sampling: str  # "plain" or "tilted"
+    runs: int  # its own, even where others count
+    # "plain" or "tilted"; of means that take runs of other points into account, "pooled" (those of
+    # neighbouring gaps) or "shared" (all horizons have the same); "mirrored", see `exchange`
+    sampling: str
     # how many plain runs would be as precise, and the mean weight, whose expectation is 1
     effective_runs: float
     mean_weight: float
-    # the share of the axis that runs were allotted for; nan if their number was given
+    # the share of the axis that runs were allotted for, or `PAPER`; nan if their number was given
     precision: float
     # mean regret at the horizon and its standard error, which allows for failures that plain runs
     # have not shown; in a panel of tails, the probability of a regret above x
@@ -62,6 +67,11 @@ class Point:
     quantiles: tuple[float, ...]  # at the levels `QUANTILES`
     seconds: float  # time spent on it, summed over workers
 
+    @property
+    def correlated(self) -> bool:
+        """Whether its error may be the same as that of other points of its line."""
+        return self.sampling in (POOLED, SHARED)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -72,9 +82,10 @@ class Task:
     x: float
     runs: int  # runs to play
     seed: int
-    # the standard error wanted, as a share of the axis; nan if `runs` are all that is wanted
+    # the standard error wanted, as a share of the axis, or `PAPER`; nan if `runs` are all
     precision: float = math.nan
     mixture: Mixture = PLAIN  # what runs are drawn from
+    shares: bool = False  # whether its mean comes from runs that it shares with others
 
     @property
     def label(self) -> str:
@@ -95,13 +106,26 @@ class Task:
 
     def more(self, found: Sequence[Point]) -> Task | None:
         """Return the task with more runs if its standard error is above the goal, else None."""
-        stderr = found[0].stderr
-        goal = self.precision * self.line.tolerance * self.panel.top
-        if self.panel.tail or not stderr > goal or self.runs >= _MOST_RUNS:
+        if self.panel.tail or self.shares:
             return None
-        wanted = self.runs * min(float(_GROWTH), _RESERVE * (stderr / goal) ** 2)
-        runs = whole_blocks(self.specification(), self.runs, min(wanted, _MOST_RUNS))
-        return replace(self, runs=runs)
+        excess = found[0].stderr / self.goal(found[0]) if found[0].stderr > 0.0 else 0.0
+        runs = more_runs(self.specification(), self.runs, excess)
+        return None if runs is None else replace(self, runs=runs)
+
+    def goal(self, found: Point) -> float:
+        """Return the standard error wanted, given what was found."""
+        if self.precision == PAPER and not self.panel.ours:
+            return found.deviation / math.sqrt(self.panel.full_runs)
+        share = PRECISION if self.precision == PAPER else self.precision
+        return share * self.line.tolerance * self.panel.top
+
+
+def more_runs(specification: Specification, runs: int, excess: float) -> int | None:
+    """Return how many runs to play if errors are so many times too large; None if they are not."""
+    if not excess > 1.0 or runs >= MOST_RUNS:
+        return None
+    wanted = runs * min(float(_GROWTH), RESERVE * excess**2)
+    return whole_blocks(specification, runs, min(wanted, MOST_RUNS))
 
 
 def tasks_of(
@@ -109,12 +133,22 @@ def tasks_of(
 ) -> list[Task]:
     """Return all points of some panels; `runs` gives the runs per point of each panel."""
     return [
-        Task(panel, line, x, runs[panel.name], seed, precision)
+        Task(
+            *(panel, line, x, runs[panel.name], seed, precision),
+            shares=not math.isnan(precision) and shares_runs(panel, line),
+        )
         for panel in panels
         if not panel.work
         for line in panel.lines
         for x in (panel.xs[:1] if panel.tail else panel.xs)
     ]
+
+
+def shares_runs(panel: Panel, line: Line) -> bool:
+    """Tell whether the points of a line share runs where these are allotted by precision."""
+    if panel.sharing == BY_HORIZON:
+        return len(panel.xs) > 1 and not may_use_horizon(line.at(panel.xs[0])[0])
+    return panel.sharing == BY_MIRROR or (panel.sharing == BY_GAP and len(panel.xs) > 1)
 
 
 def tasks_again(

@@ -13,11 +13,22 @@ from pathlib import Path
 from .._text import duration
 from .._version import __version__
 from ..reports.page import Section, circumstances, document, facts_table, figure
-from ..reports.pictures import to_svg
-from .claims import DECIDED, DEPENDS, FALSE, HALF, MISSING, OUTDATED, TRUE, Criterion, Finding
+from ..reports.pictures import ENDINGS, to_svg
+from .claims import (
+    DECIDED,
+    DEPENDS,
+    FALSE,
+    HALF,
+    MISSING,
+    OUTDATED,
+    TRUE,
+    Criterion,
+    Evidence,
+    Finding,
+)
 from .drawing import draw_evidence
-from .measure import Point
-from .panels import FIGURES, PAPERS, PRECISION, Panel, moss_constant_of
+from .measure import SHARED, Point
+from .panels import FIGURES, PAPER, PAPERS, PRECISION, Panel, moss_constant_of
 
 _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
@@ -32,6 +43,7 @@ class Report:
     seed: int
     workers: int
     seconds: float
+    processor: float  # seconds of processor time, but for those of an executor's workers
 
 
 def page(report: Report, folder: Path) -> str:
@@ -70,6 +82,16 @@ separate runs at that point alone. Line numbers refer to the paper's TeX source.
 </table>"""
 
 
+def _picture(evidence: Evidence, name: str) -> str:
+    """Return the small picture beside a sentence, if there is something to see."""
+    figure = draw_evidence(evidence)
+    if figure is None:
+        return ""
+    image = base64.b64encode(to_svg(figure, name)).decode()
+    alt = f"{evidence.ylabel} against {evidence.xlabel}"
+    return f'<img src="data:image/svg+xml;base64,{image}" alt="{escape(alt)}">'
+
+
 _KINDS = {
     TRUE: "yes", FALSE: "no", HALF: "half", OUTDATED: "half", DEPENDS: "word", MISSING: "missing"
 }  # fmt: skip
@@ -87,9 +109,7 @@ def _claim(finding: Finding, points: Sequence[Point]) -> str:
             f"{escape(finding.words)}<details><summary>numbers</summary><ul>{numbers}"
             f"</ul></details>"
         )
-        image = base64.b64encode(to_svg(draw_evidence(answer.evidence), f"claim{claim.number}"))
-        alt = f"{answer.evidence.ylabel} against {answer.evidence.xlabel}"
-        picture = f'<img src="data:image/svg+xml;base64,{image.decode()}" alt="{escape(alt)}">'
+        picture = _picture(answer.evidence, f"claim{claim.number}")
     return (
         f'<tr id="claim-{claim.number}"><td><b>{claim.number}.</b> {escape(claim.quote)}'
         f'<p class="again">{escape(claim.source)}<br>{again}</p></td>'
@@ -128,12 +148,10 @@ def _figure(name: str, report: Report, folder: Path) -> str:
 
 def _explained(name: str) -> str:
     if name in PAPERS:
-        return (
-            "Drawn as in the paper; bars are two standard errors, and omitted where they are "
-            "shorter than 1.5% of the axis."
-        )
+        files = " ".join(f'<a href="{name}-paper.{ending}">{ending}</a>' for ending in ENDINGS)
+        return f"Bands are two standard errors. As the paper draws it: {files}. Ours:"
     if name != "fig-tails":
-        return "Bars are two standard errors."
+        return "Bands are two standard errors."
     return (
         "Bands are two standard errors. The regret cannot exceed 3000; where a curve is flat, the "
         "policy has lost the best arm for good, and the height is the probability of that."
@@ -148,13 +166,14 @@ def _panel(name: str, report: Report) -> str:
     runs = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     panel = report.panels[name]
     origin = "our own panel" if panel.ours else f"paper: {panel.full_runs:,}"
-    tilted = sum(point.sampling != "plain" for point in points) / len(points)
+    ways = Counter(point.sampling for point in points if point.sampling != "plain")
+    drawn = " and ".join(f"{n / len(points):.0%} of them {way}" for way, n in ways.items())
     spent = sum(point.seconds for point in points)
     used = f", {duration(spent)} of processor time" if spent == spent else ""
     return (
         f'<tr><td><a href="{name}.csv">{name}</a></td>'
         f"<td>N = {runs} ({origin}), {len(points)} points, "
-        f"{tilted:.0%} of them tilted; "
+        f"{drawn or 'all of them plain'}; "
         f"{_largest_error(panel, points)}{used}</td>"
         f"<td><code>ocucb reproduce {name}{_runs_option(points)} --seed {report.seed}"
         f"{_moss_option(points)}</code></td>"
@@ -171,6 +190,10 @@ def _largest_error(panel: Panel, points: Sequence[Point]) -> str:
         return f"probabilities down to {min(clear, default=1.0):.0e}"
     # in order, as another constant of MOSS gives a line another name
     lines = dict.fromkeys(point.line for point in points)
+    if points[0].precision == PAPER and not panel.ours:
+        spreads = ((p.stderr, p.deviation / math.sqrt(panel.full_runs)) for p in points)
+        worst = max(error / spread if error > 0.0 else 0.0 for error, spread in spreads)
+        return f"standard errors at most {worst:.2f} times those of the paper's runs"
     tolerances = dict(zip(lines, (line.tolerance for line in panel.lines), strict=True))
     found: dict[float, float] = {}
     for point in points:
@@ -187,24 +210,24 @@ def _runs_option(points: Sequence[Point]) -> str:
     precision = points[0].precision
     if math.isnan(precision):
         return f" --runs {points[0].runs}"
+    if precision == PAPER:
+        return " --precision paper"
     return "" if precision == PRECISION else f" --precision {precision:g}"
 
 
 def _settings(report: Report) -> str:
-    # all points of a tail come from the same runs
-    tails = {
-        (point.panel, point.line): point
-        for point in report.points
-        if report.panels[point.panel].tail
-    }
-    played = [point for point in report.points if not report.panels[point.panel].tail]
-    played += tails.values()
+    # points of a tail come from the same runs, and so do those of all horizons: the last has them
+    played: dict[tuple[str, str, float], Point] = {}
+    for point in report.points:
+        together = report.panels[point.panel].tail or point.sampling == SHARED
+        played[point.panel, point.line, -1.0 if together else point.x] = point
     facts = {
         "Seed": str(report.seed),
         "Points": f"{len(report.points):,}",
-        "Runs": f"{sum(point.runs for point in played):,}",
-        "Pulls": f"{sum(float(point.runs) * point.horizon for point in played):.2e}",
-        "Time taken": f"{duration(report.seconds)} with {report.workers} workers",
+        "Runs": f"{sum(point.runs for point in played.values()):,}",
+        "Pulls": f"{sum(float(p.runs) * p.horizon for p in played.values()):.2e}",
+        "Time taken": f"{duration(report.seconds)} with {report.workers} workers; processor time "
+        f"{duration(report.processor)}",
     }
     facts |= circumstances()
     failure = [point for point in report.points if point.panel == "exp10"]
@@ -214,7 +237,10 @@ def _settings(report: Report) -> str:
 <p>Each point has as many runs as the precision requires, unless their number was given.
 <em>Tilted</em> runs are drawn by importance sampling: the best arm's first rewards are often drawn
 with a lower mean, so that failures, which are rare but dominate the mean regret, are seen; runs are
-weighted accordingly, and means are corrected for the arms' luck. The noise is standard normal.
+weighted accordingly, and means are corrected for the arms' luck. Runs of <em>pooled</em> points are
+tilted, too, and count for neighbouring gaps as well, by their likelihood there; those of
+<em>shared</em> points are played once for all horizons; <em>mirrored</em> ones are averaged with
+runs in which the two good arms have exchanged their rewards. The noise is standard normal.
 Thompson sampling has a flat prior. OCUCB has
 α = 3 and ψ = 2, and UCB and MOSS have constant 2, unless a legend says otherwise. For the second
 half of the sensitivity figure, the paper's text gives the gap as 3/10 and its titles as 2/10; the

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import check_writable, make_folder, noting, replacing
-from .._text import to_count
+from .._text import shown, to_count
 from .._waiting import Interrupts
 from ..reports import pictures
 from ..reports.measure import RunContext
@@ -21,12 +21,22 @@ from ..reports.progress import Display
 from ..results import QUANTILES
 from ..simulation import to_workers
 from ..store import Store
-from . import drawing
+from . import as_printed, drawing
 from .claims import Finding
 from .measure import Point, Task, measure, tasks_again, tasks_of, with_mixtures, work_points
 from .page import Report, page
-from .panels import FIGURES, PRECISION, Panel, moss_constant_of, panels, select
+from .panels import (
+    FIGURES,
+    PAPER,
+    PAPERS,
+    PRECISION,
+    Panel,
+    moss_constant_of,
+    panels,
+    select,
+)
 from .sentences import judge, places_to_measure_again
+from .sharing import with_shared_runs
 
 _SAME = ("sampling", "effective_runs", "mean_weight", "precision", "mean", "stderr", "deviation")
 # columns of data files, and what they are called in a point; quantiles and the seed follow
@@ -39,6 +49,7 @@ _FIELDS = {
 _TYPES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("line", "policy", "problem", "engine", "sampling"), str),
     **dict.fromkeys(("horizon", "runs"), int),  # the others are floats
+    "precision": lambda text: PAPER if text == "paper" else float(text),
 }
 _COLUMNS = (*_FIELDS, *(f"q{level:g}" for level in QUANTILES), "seed")
 
@@ -68,7 +79,7 @@ def reproduce(
     *,
     runs: int | None = None,
     scale: float | None = None,
-    precision: float = PRECISION,
+    precision: float | str = PRECISION,
     seed: int = 1,
     moss_constant: float = 2.0,
     workers: int | None = None,
@@ -90,9 +101,11 @@ def reproduce(
     scale : float, optional
         The same as a fraction of the paper's number; 1 is the paper's own. For our own panels, a
         fraction of 100,000.
-    precision : float
-        Largest standard error of a point, as a share of its panel's axis; four times as much for
-        curves with α = 1 and in "exp10". Runs are tilted where this pays.
+    precision : float or "paper"
+        Largest standard error of a point, as a share of its panel's axis; 3.75 times as much for
+        curves with α = 1 and in "exp10". Or that of as many plain runs as the paper has, panel by
+        panel; our own panels then have the default. Runs are tilted, and count for several points,
+        where this pays.
     seed : int
     moss_constant : float
         MOSS's constant in "exp10": 2 in the paper's text, 4 in its author's program.
@@ -117,25 +130,26 @@ def reproduce(
     every = panels(moss_constant)
     chosen = [every[name] for name in select(names)]
     runs_of = {panel.name: _runs(panel, runs, scale) for panel in chosen}
-    if not 0.0 < precision < 1.0:
-        raise ValueError(f"precision must be between 0 and 1, got {precision:g}.")
-    wanted = precision if runs is None and scale is None else math.nan
+    share = _share(precision)
+    wanted = share if runs is None and scale is None else math.nan
     threads = to_workers(workers)
     folder = Path(out)
     make_folder(folder)
     figures = [name for name, (_, parts) in FIGURES.items() if runs_of.keys() & set(parts)]
+    figures += [f"{name}-paper" for name in figures if name in PAPERS]
     drawn = [f"{name}.{ending}" for name in figures for ending in pictures.ENDINGS]
     data = [f"{panel.name}.csv" for panel in chosen]
     others = ("again.csv", "claims.csv", "index.html")
     runs_kept = folder / "results.db"
     check_writable(*(folder / name for name in (*data, *drawn, *others)), store=runs_kept)
-    began = time.monotonic()
+    began, processor = time.monotonic(), time.process_time()
     with Store(runs_kept) as store, Display(progress) as display:
 
         def measured(tasks: list[Task]) -> list[Point]:
             with Interrupts() as interrupts:
                 context = RunContext(threads, executor, store, display, interrupts)
-                return measure(with_mixtures(tasks, context), context, say)
+                points = measure(with_mixtures(tasks, context), context, say)
+                return with_shared_runs(tasks, points, context, say)
 
         points = measured(tasks_of(chosen, runs_of, seed, wanted))
         for panel in chosen:
@@ -158,15 +172,24 @@ def reproduce(
         table = [("panel", *_COLUMNS), *rows]
         files.append(_write_table(folder / "again.csv", table, failures))
         display.say("drawing")
-        spent = time.monotonic() - began
+        spent = time.monotonic() - began, time.process_time() - processor
         files += _write_figures(folder, every, points, failures)
         findings = judge(points, again)
         files.append(_write_table(folder / "claims.csv", _finding_rows(findings), failures))
-        report = Report(points, findings, every, seed, threads, spent)
+        report = Report(points, findings, every, seed, threads, *spent)
         files.append(folder / "index.html")
         with noting(failures, files[-1]), replacing(files[-1]) as file:
             file.write(page(report, folder))
     return Reproduction(findings, files, failures)
+
+
+def _share(precision: float | str) -> float:
+    """Return the share of an axis, or `PAPER`."""
+    if precision == "paper":
+        return PAPER
+    if isinstance(precision, str) or not 0.0 < precision < 1.0:
+        raise ValueError(f'precision must be between 0 and 1, or "paper", got {shown(precision)}.')
+    return precision
 
 
 def _runs(panel: Panel, runs: int | None, scale: float | None) -> int:
@@ -188,7 +211,10 @@ def _write_table(path: Path, rows: Iterable[Sequence[object]], failures: list[st
 
 
 def _row(point: Point, seed: int) -> tuple[object, ...]:
-    return (*(getattr(point, name) for name in _FIELDS.values()), *point.quantiles, seed)
+    found = {field: getattr(point, field) for field in _FIELDS.values()}
+    if point.precision == PAPER:
+        found["precision"] = "paper"
+    return (*found.values(), *point.quantiles, seed)
 
 
 def _earlier(folder: Path, name: str, seed: int) -> list[Point]:
@@ -237,6 +263,9 @@ def _write_figures(
         mine = {part: every[part] for part in parts if part in there}
         if mine:
             files += pictures.write(drawing.draw(name, mine, points), folder, name, failures)
+        if mine and name in PAPERS:
+            printed = as_printed.draw(name, list(mine.values()), points)
+            files += pictures.write(printed, folder, f"{name}-paper", failures)
     return files
 
 

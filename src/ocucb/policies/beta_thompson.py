@@ -19,6 +19,7 @@ def _probabilities(
     name="beta-thompson",
     label="Thompson sampling (Beta)",
     formula="Beta(1 + S, 1 + T - S), a fresh sample for every arm in every round",
+    aliases=("beta-ts", "bernoulli-thompson"),
     reference="Thompson (1933); Kaufmann, Korda and Munos (2012); Agrawal and Goyal (2013)",
     memory=one_per_arm,
     probabilities=_probabilities,

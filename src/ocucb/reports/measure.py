@@ -152,7 +152,8 @@ def _played(
             yield Job(specification, task.runs)
 
     def watch(job: Job, block: Block, played: bool) -> None:
-        context.display.advance(reached["task"], job, block, played)
+        rounds = job.specification.horizon
+        context.display.advance(reached["task"], block.moments.runs, rounds, played)
 
     for job in context.run_jobs(jobs(), watch):
         task = tasks[reached["task"]]

@@ -17,7 +17,7 @@ def write(figure: Figure, folder: Path, name: str, failures: list[str]) -> list[
     dateless = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # one layout serves all formats
-    with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "path", "pdf.fonttype": 42}):
         for path, ending in zip(paths, ENDINGS, strict=True):
             with noting(failures, path), replacing(path, "wb") as file:
                 figure.savefig(file, format=ending, dpi=150, metadata=dateless[ending])

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from .._text import duration
 from ..progress import ProgressBar
-from ..scheduler import Job
-from ..specification import Block
 
 
 class Display(ProgressBar):
@@ -29,12 +27,14 @@ class Display(ProgressBar):
         self._began, self._pulls, self._work = time.monotonic(), 0.0, 0.0
         self.show(0, "", total=total, completed=0.0)
 
-    def advance(self, number: int, job: Job, block: Block, played: bool) -> None:
-        """Record a block of the task with this number; only blocks that are played take time."""
-        runs = block.moments.runs
+    def advance(self, number: int, runs: int, rounds: float, played: bool) -> None:
+        """Record runs of the task with this number; only those that are played take time.
+
+        `rounds` is the number of rounds in one run.
+        """
         if played:
             self._work = min(self._total, self._work + self._a_run[number] * runs)
-            self._pulls += float(runs) * job.specification.horizon
+            self._pulls += float(runs) * rounds
         spent = time.monotonic() - self._began
         left = spent * (self._total - self._work) / self._work if self._work > 0.0 else 0.0
         self.show(

@@ -1,4 +1,4 @@
-"""What all results share: records as a data frame or a CSV file, entries by name."""
+"""What all results share: records as a data frame or a CSV file, a LaTeX table, entries by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .._text import shown
+from .._text import latex_table, shown
 from . import files
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ class Records(ABC):
                 "to_dataframe needs pandas: pip install 'ocucb[pandas]', or use to_csv."
             ) from None
         return pandas.DataFrame(self.rows())
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of the package booktabs."""
+        return latex_table(self._cells())
+
+    @abstractmethod
+    def _cells(self) -> list[tuple[str, ...]]:
+        """Return the table for `to_latex`: a heading, and a row for each line."""
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `rows` to the CSV file `path`."""

@@ -6,10 +6,11 @@ import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import _docstrings
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
 from .._text import table_of, with_error
@@ -22,12 +23,13 @@ from .policy_result import FORMAT, Description, PolicyResult, mean_with_error, p
 from .records import Records, entry_of
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult(Records):
-    """What `simulate` returns: one `PolicyResult` per policy.
+    r"""What `simulate` returns: one `PolicyResult` per policy.
 
     Index it by name, ``result["ocucb"]``, or position, ``result[0]``. If several policies share a
     short name, use the full one: ``result["ocucb:alpha=3,psi=2"]``.
@@ -69,6 +71,8 @@ class SimulationResult(Records):
     ('ucb:constant=2', 100, 10)
     >>> int(result.to_dataframe()["t"].max())
     100
+    >>> print(result.to_latex().splitlines()[0])
+    \begin{tabular}{lr@{\,}lrrrr}
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/regret.csv")
@@ -99,9 +103,12 @@ class SimulationResult(Records):
 
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
+        return "\n".join([table_of(self, _TABLE, left=_LEFT), *self._notes()])
+
+    def _notes(self) -> list[str]:
+        """Return what was played, and what readers of the table should know."""
         place = f"{self.problem}, {self.rewards} rewards, sigma = {self.sigma:g}"
         lines = [
-            table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
             f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
             *self._told(),
         ]
@@ -109,17 +116,20 @@ class SimulationResult(Records):
             lines.append(
                 "Bayes regret: each run has a problem of its own, the same for all policies."
             )
-        for player in self:
-            if player.sampling != "plain" or player.control_variates:
-                worth = f"worth {_worth(player.effective_runs)} plain ones"
-                weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
-                weight = f"; mean weight {weight}" if player.sampling != "plain" else ""
-                lines.append(f"{player.label}: {player.sampling} runs, {worth}{weight}")
+        helped = [one for one in self if one.sampling != "plain" or one.control_variates]
+        if helped:
+            worth = ", ".join(map(_help, helped))
+            lines.append(f"Runs are worth so many plain ones: {worth}.")
         if any(player.sampling == "plain" and player.runs < FEWEST_TILTED for player in self):
             lines.append(
                 f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
             )
-        return "\n".join(lines)
+        return lines
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        columns = [title for title in _TABLE if title not in ("engine", "seconds")]
+        rows = [tuple(_TABLE[title](player) for title in columns) for player in self]
+        return [tuple(columns), *rows]
 
     def _told(self) -> list[str]:
         """Return what policies were told about the noise, where that is not true of all arms."""
@@ -135,8 +145,24 @@ class SimulationResult(Records):
             return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
 
         rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
-        caption = f"<caption>{html.escape('. '.join([self.problem, *self._told()]))}</caption>"
-        return f"<table>{caption}{row('th', _TABLE)}{rows}</table>"
+        notes = "<br>".join(map(html.escape, self._notes()))
+        return f"<table>{row('th', _TABLE)}{rows}</table><p>{notes}</p>"
+
+    def average_reward(self, which: int | str = 0) -> tuple[Floats, Floats]:
+        """Return a policy's mean reward per round, up to each checkpoint, and its standard error.
+
+        It is the best arm's mean minus regret per round, and so free of the noise of rewards.
+
+        Parameters
+        ----------
+        which : int or str, optional
+            A policy, as in ``result[which]``.
+        """
+        if self.prior:
+            raise ValueError("with a prior, the best mean differs from run to run: use the regret.")
+        player = self[which]
+        best: float = self.means.max()
+        return best - player.regret / player.checkpoints, player.stderr / player.checkpoints
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per policy and checkpoint."""
@@ -146,32 +172,29 @@ class SimulationResult(Records):
             for i in range(player.checkpoints.size)
         ]
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
-        """Plot regret over time, with bands of two standard errors.
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
+        """Plot regret over time, with bands of two standard errors."""
+        from ..figures import Look, over_time, written
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        """
-        from ..figures import regret_panels, written
+        return written(over_time(self, Look(ax, xscale, yscale, labels, title)), path)
 
-        return written(regret_panels([self]), path)
-
-    def plot_tail(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+    def plot_tail(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot the probability that the final regret exceeds x, with bands of two standard errors.
 
         Both axes are logarithmic; probabilities below 1e-7 are left out. A flat stretch far to the
         right means that runs either go well or fail.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
         """
-        from ..figures import tails, written
+        from ..figures import Look, tail, written
 
-        return written(tails([self]), path)
+        return written(tail(self, Look(ax, xscale, yscale, labels, title)), path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to `path`, a JSON file that `load` reads."""
@@ -204,6 +227,9 @@ class SimulationResult(Records):
         return SimulationResult(made, **facts)
 
 
+_docstrings.complete([SimulationResult.plot, SimulationResult.plot_tail], _docstrings.PLOT)
+
+
 def _chance(estimate: Estimate) -> str:
     """Write a probability, or an upper bound where its error is larger than half of it."""
     value, stderr = estimate
@@ -214,6 +240,12 @@ def _chance(estimate: Estimate) -> str:
 
 def _at_end(player: PolicyResult, i: int, value: float) -> float | None:
     return value if i == player.checkpoints.size - 1 else None
+
+
+def _average_reward(result: SimulationResult, player: PolicyResult, i: int) -> float | None:
+    if result.prior:
+        return None
+    return float(result.means.max() - player.regret[i] / player.checkpoints[i])
 
 
 # The columns of tables: the title, and the text for a policy.
@@ -229,6 +261,8 @@ _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "seconds": lambda player: f"{player.seconds:.2f}",
 }
 
+_LEFT = ("policy", "± 2 s.e.", "engine")
+
 # The columns of data frames and CSV files: the name, and the value at the i-th checkpoint.
 COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "problem": lambda result, player, i: result.problem,
@@ -241,6 +275,13 @@ COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "stderr": lambda result, player, i: float(player.stderr[i]),
     "wrong": lambda result, player, i: _at_end(player, i, player.wrong.value),
     "simple_regret": lambda result, player, i: _at_end(player, i, player.simple_regret.value),
+    "optimal": lambda result, player, i: float(player.optimal[i]),
+    "optimal_stderr": lambda result, player, i: float(player.optimal_stderr[i]),
+    "average_reward": lambda result, player, i: _average_reward(result, player, i),
+    "rewards": lambda result, player, i: result.rewards,
+    "sigma": lambda result, player, i: result.sigma,
+    "sigmas": lambda result, player, i: result.problem.partition(UNEQUAL)[2],
+    "seed": lambda result, player, i: result.seed,
 }
 
 
@@ -259,6 +300,15 @@ def joined(results: Sequence[SimulationResult]) -> SimulationResult:
 def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
     facts = a.problem, a.means, a.rewards, a.sigma, a.seed, a.version, a.prior
     return SimulationResult(policies, *facts)
+
+
+def _help(player: PolicyResult) -> str:
+    """Say what a policy's runs are worth, and how far weights are from their mean of 1."""
+    worth = f"{player.label} {_worth(player.effective_runs)}"
+    if player.sampling == "plain":
+        return worth
+    weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
+    return f"{worth} (tilted, mean weight {weight})"
 
 
 def _worth(runs: float) -> str:

@@ -81,6 +81,16 @@ class Cloud:
             source.prepare()
         self.play(0, 0)
 
+    def only(self, points: Counts) -> Cloud:
+        """Return the cloud of some of the points, each of which has a source of its own."""
+        pool = None if self.pool is None else self.pool.only(points)
+        return Cloud(tuple(self.sources[i] for i in points), pool)
+
+    def chart(self) -> None:
+        """Compute what pooling needs to know, which threads might all do for themselves."""
+        if self.pool is not None:
+            _ = self._charts
+
     @cached_property
     def _charts(self) -> list[Chart]:
         assert self.pool is not None

@@ -7,30 +7,25 @@ them. A seed gives the same curves, to the last bit, for any number of workers.
 from __future__ import annotations
 
 import os
-import time
 import warnings
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import shown, to_count, to_float
 from .._types import Floats
 from .._version import __version__
-from .._waiting import Interrupts, interruptible, outcome_of
-from ..importance import Mixture, first_mixture
-from ..importance import obstacle as tilt_obstacle
+from .._waiting import Interrupts, interruptible
 from ..policies import Policy, PolicyFamily
-from ..pooling import COLUMNS, Pool, windows_of
-from ..pooling import obstacle as pool_obstacle
+from ..pooling import COLUMNS
 from ..priors import AnyProblem
-from ..problems import Problem
+from ..progress import Compiling
 from ..random import to_seed
-from ..scheduler import tilt, workers_for
 from ..simulation import specify, to_workers
 from ..specification import Specification
 from ..store import Store
@@ -39,19 +34,40 @@ from .cloud import Cloud
 from .estimates import BATCHES, curve_of, left_out
 from .horizons import may_use_horizon
 from .meter import SweepMeter
+from .play import Part, Team
 from .result import SweepCurve, SweepResult
 
 DEFAULT_RUNS = 1024
 FEWEST_RUNS = 256
 _FIRST_ROUND = 1024  # runs before a precision counts as reached: handing parts over takes time
 MOST_RUNS = 2**20  # the ceiling if a precision is given but no number of runs
-_GROUP = 8  # neighbouring points that share a pilot, at most
-_ALIKE = 1.25  # ratio of their smallest gaps
-_PROBES = 16  # runs per point that tell how many pulls arms get
-_FAR = 2**40  # the number of the first of these: no other run comes near
-_RARE = 4.0 / 1024.0  # components with a smaller share serve deviations and tails, not means
+_FEWEST_BATCHES = 16  # that have runs, for an error bar of a curve that was interrupted
 
 
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C during `sweep`; `result` holds the curves that have runs, or None.
+
+    Parameters
+    ----------
+    result : SweepResult or None
+        Curves from the finished runs, which may be fewer than were asked for; None if there are
+        none. It becomes an attribute.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> try:
+    ...     result = ocucb.sweep("ucb", ocucb.gap(), [50, 100], runs=256, rng=1)
+    ... except ocucb.SweepInterrupted as stopped:  # Ctrl-C
+    ...     result = stopped.result
+    """
+
+    def __init__(self, result: SweepResult | None) -> None:
+        super().__init__("sweep interrupted")
+        self.result = result
+
+
+@hinted
 def sweep(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problems: AnyProblem | Sequence[AnyProblem] | Mapping[float, AnyProblem],
@@ -110,6 +126,11 @@ def sweep(
         One curve per policy, with `table`, `plot`, `to_csv` and `save`, and with the errors of
         maxima, ratios and crossings.
 
+    Raises
+    ------
+    SweepInterrupted
+        On Ctrl-C; it is a KeyboardInterrupt with the curves so far in its `result`.
+
     Examples
     --------
     >>> import ocucb
@@ -133,34 +154,54 @@ def sweep(
     if store is not None and rng is None:
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
+    jobs: list[_Job] = []
     with ExitStack() as open_now:
         lines = [_sources(axis, line, seed) for line in axis.lines]
         if store is not None:
             for source in (source for sources in lines for source in sources):
                 source.check_identity()
-        interruptible(lambda: _prepare(source for sources in lines for source in sources))
-        keeper = store
-        if keeper is not None and not isinstance(keeper, Store):
-            keeper = open_now.enter_context(Store(keeper))
-        meter = open_now.enter_context(SweepMeter(progress))
-        with Interrupts() as interrupts:
-            team = _Team(threads, executor, keeper, interrupts)
-            jobs = [_Job(team.cloud(axis, sources), wanted, share) for sources in lines]
-            interruptible(lambda: _prepare(job.cloud for job in jobs))
-            team.play(jobs, meter)
-    return SweepResult(
-        curves=[_curve(axis, line, job) for line, job in zip(axis.lines, jobs, strict=True)],
-        axis=axis.name,
-        problem=_shared_name(axis),
-        seed=seed,
-        version=__version__,
-    )
+        try:
+            _prepare((source for sources in lines for source in sources), progress)
+            keeper = store
+            if keeper is not None and not isinstance(keeper, Store):
+                keeper = open_now.enter_context(Store(keeper))
+            meter = open_now.enter_context(SweepMeter(progress))
+            with Interrupts() as interrupts:
+                team = Team(threads, executor, keeper, interrupts)
+                clouds = [team.cloud(sources, axis.kind == "problem") for sources in lines]
+                jobs = [_Job(cloud, wanted, share) for cloud in clouds]
+                _prepare(clouds, progress)
+                _play(team, jobs, meter)
+        except KeyboardInterrupt:
+            raise SweepInterrupted(_result(axis, jobs, seed)) from None
+    result = _result(axis, jobs, seed)
+    assert result is not None
+    return result
 
 
-def _prepare(things: Iterable[Specification | Cloud]) -> None:
+def _result(axis: Axis, jobs: list[_Job], seed: int) -> SweepResult | None:
+    """Return the curves that enough batches tell about; None if there is no such curve."""
+    curves = [
+        _curve(axis, line, job)
+        for line, job in zip(axis.lines, jobs, strict=False)
+        if (job.batches[:, :, 0] > 0.0).any(axis=1).sum() >= _FEWEST_BATCHES
+    ]
+    if not curves:
+        return None
+    return SweepResult(curves, axis.name, _shared_name(axis), seed, __version__)
+
+
+def _prepare(things: Iterable[Specification | Cloud], progress: bool | None) -> None:
     """Compile everything, so that errors surface before play."""
-    for thing in things:
-        thing.prepare()
+
+    def prepare(note: Compiling) -> None:
+        for thing in things:
+            policy = thing.policy if isinstance(thing, Specification) else thing
+            note.begin(policy.label)
+            thing.prepare()
+
+    with Compiling(progress) as note:
+        interruptible(lambda: prepare(note))
 
 
 def _shared_name(axis: Axis) -> str:
@@ -194,7 +235,7 @@ class _Job:
     runs: int  # per point; with a precision, the maximum
     precision: float | None
     batches: Floats = field(init=False)
-    done: int = 0  # runs per point in whole rounds
+    done: int = 0  # runs per point so far
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -211,6 +252,12 @@ class _Job:
             yield first, min(size, self.runs - first)
             first += size
 
+    def parts(self, first: int, size: int) -> Iterator[_Part]:
+        """Yield the parts of a round, one for each batch."""
+        runs = size // BATCHES
+        for batch in range(BATCHES):
+            yield _Part(self.cloud, first + batch * runs, runs, self, batch)
+
     @property
     def width(self) -> float:
         """Two standard errors, where they are largest, as a share of the largest mean regret."""
@@ -221,98 +268,33 @@ class _Job:
 
 
 @dataclass(frozen=True)
-class _Team:
-    """Who plays, and where finished parts are kept."""
+class _Part(Part):
+    """A part of a job, which belongs to a batch."""
 
-    threads: int
-    executor: Executor | None
-    store: Store | None
-    interrupts: Interrupts
+    job: _Job
+    batch: int
 
-    def cloud(self, axis: Axis, sources: list[Specification]) -> Cloud:
-        """Return the cloud of a curve, once pilots have chosen how its runs are drawn."""
-        drawn = tuple(self._drawn(group) for group in _groups(sources))
-        tilted = tuple(source for group in drawn for source in group)
-        if axis.kind != "problem" or pool_obstacle(axis.problems, axis.horizons[0]) is not None:
-            return Cloud(tilted, None)
-        problems = tuple(p for p in axis.problems if isinstance(p, Problem))
-        mixtures = tuple(source.mixture for source in tilted)
-        with workers_for(
-            self.threads, self.executor, self.interrupts, self.store is not None
-        ) as submit:
-            tasks = [submit(mean_pulls, source, _FAR, _PROBES) for source in sources]
-            pulls = np.stack([outcome_of(task, self.interrupts) for task in tasks])
-        windows = windows_of(problems, pulls, [mixture.arm for mixture in mixtures])
-        return Cloud(tilted, Pool(problems, mixtures, windows))
 
-    def _drawn(self, group: list[Specification]) -> list[Specification]:
-        """Return neighbours with the mixture that a pilot in their middle finds."""
-        middle = group[len(group) // 2]
-        problem, horizon = middle.problem, middle.horizon
-        if tilt_obstacle(problem, horizon) is not None:
-            return group
-        assert isinstance(problem, Problem)
-        found = tilt(
-            middle,
-            self.threads,
-            self.executor,
-            stored=self.store is not None,
-            interrupts=self.interrupts,
-        ).mixture
-        mixture = marked(problem, horizon) if found.arm < 0 else _without_rare(found)
-        return [source.drawn_from(mixture) for source in group]
+def _play(team: Team, jobs: list[_Job], meter: SweepMeter) -> None:
+    """Play all jobs; with a precision, one round after the other until it is reached."""
 
-    def play(self, jobs: list[_Job], meter: SweepMeter) -> None:
-        """Play all parts, as workers become free, and add them up in order."""
-        line: deque[tuple[_Job, int, tuple[int, int], Any]] = deque()
-        capacity = 4 * self.threads if self.executor is None else max(64, 4 * self.threads)
-        with workers_for(
-            self.threads, self.executor, self.interrupts, self.store is not None
-        ) as submit:
+    def add(parts: Iterable[_Part]) -> None:
+        for part, sums, seconds, played in team.played(parts):
+            job = part.job
+            job.batches[part.batch] += sums
+            job.seconds += seconds
+            job.done += part.runs
+            meter.advance(job.cloud, job.runs, part.runs, played)
 
-            def take() -> None:
-                job, batch, (first, runs), task = line.popleft()
-                if isinstance(task, Future):
-                    sums, seconds = outcome_of(task, self.interrupts)
-                    if self.store is not None:
-                        self.store.add_sums(job.cloud.identity, first, runs, sums, seconds)
-                else:
-                    sums, seconds = task
-                job.batches[batch] += sums
-                job.seconds += seconds
-                meter.advance(job.cloud, job.runs, runs, isinstance(task, Future))
-
-            try:
-                for job in jobs:
-                    for first, size in job.rounds():
-                        runs = size // BATCHES
-                        for batch in range(BATCHES):
-                            span = (first + batch * runs, runs)
-                            known = self._known(job.cloud, *span)
-                            task = known or submit(play_part, job.cloud, *span)
-                            line.append((job, batch, span, task))
-                            while len(line) >= capacity:
-                                take()
-                        job.done += size
-                        if job.precision is not None:
-                            while line:
-                                take()
-                            if job.width <= job.precision:
-                                break
-                    _warn_if_short(job)
-                while line:
-                    take()
-            finally:
-                for *_, task in line:
-                    if isinstance(task, Future):
-                        task.cancel()
-                if self.store is not None:
-                    self.store.flush()
-
-    def _known(self, cloud: Cloud, first: int, runs: int) -> tuple[Floats, float] | None:
-        if self.store is None:
-            return None
-        return self.store.get_sums(cloud.identity, first, runs, (cloud.points, COLUMNS))
+    plain = [job for job in jobs if job.precision is None]
+    add(part for job in plain for span in job.rounds() for part in job.parts(*span))
+    for job in jobs:
+        if job.precision is not None:
+            for first, size in job.rounds():
+                add(job.parts(first, size))
+                if job.width <= job.precision:
+                    break
+            _warn_if_short(job)
 
 
 def _warn_if_short(job: _Job) -> None:
@@ -321,62 +303,8 @@ def _warn_if_short(job: _Job) -> None:
             f"{job.cloud.label}: {job.done:,} runs at each point give the curve to "
             f"{100 * job.width:.2g}% of its height, not to {100 * job.precision:.2g}%; allow more "
             "runs.",
-            stacklevel=4,
+            stacklevel=5,
         )
-
-
-def _groups(sources: list[Specification]) -> list[list[Specification]]:
-    """Split sources into neighbours that are so alike that one pilot will do."""
-    groups: list[list[Specification]] = []
-    for source in sources:
-        first = groups[-1][0] if groups else None
-        if first is None or len(groups[-1]) == _GROUP or not _alike(first, source):
-            groups.append([])
-        groups[-1].append(source)
-    return groups
-
-
-def _alike(one: Specification, other: Specification) -> bool:
-    """Tell whether a mixture for the one suits the other: same arm, marks, and nearly the gap."""
-    a, b = one.problem, other.problem
-    for each in (one, other):
-        if tilt_obstacle(each.problem, each.horizon) is not None:
-            return False
-    assert isinstance(a, Problem)
-    assert isinstance(b, Problem)
-    best = a.best_arm
-    if a.rewards is not b.rewards or best != b.best_arm or a.means[best] != b.means[best]:
-        return False
-    marks = first_mixture(a, one.horizon).marks, first_mixture(b, other.horizon).marks
-    small, large = sorted(float(p.gaps[p.gaps > 0.0].min()) for p in (a, b))
-    return a.scales[best] == b.scales[best] and np.array_equal(*marks) and large <= _ALIKE * small
-
-
-def marked(problem: Problem, horizon: int) -> Mixture:
-    """Return the mixture of plain runs alone, whose noise at marks tells how likely others are."""
-    first = first_mixture(problem, horizon)
-    shares = np.zeros(first.shares.size)
-    shares[0] = 1.0
-    return first._replace(shares=shares)
-
-
-def _without_rare(mixture: Mixture) -> Mixture:
-    """Drop components that are only there for deviations and tails: their densities take time."""
-    shares = np.where(mixture.shares < _RARE, 0.0, mixture.shares)
-    shares[0] = 1.0 - shares[1:].sum()
-    return mixture._replace(shares=shares)
-
-
-def mean_pulls(source: Specification, first: int, runs: int, stop: Any = None) -> Floats:
-    """Return the mean pulls of each arm: what workers run to find neighbours."""
-    means: Floats = source.outcome(first, runs, stop).pulls.mean(axis=0)
-    return means
-
-
-def play_part(cloud: Cloud, first: int, runs: int, stop: Any = None) -> tuple[Floats, float]:
-    """Play a part of a cloud, and return its sums and the seconds it took: what workers run."""
-    began = time.perf_counter()
-    return cloud.play(first, runs, stop), time.perf_counter() - began
 
 
 def _curve(axis: Axis, line: Line, job: _Job) -> SweepCurve:

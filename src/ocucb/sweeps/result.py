@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _docstrings
 from .._document import (
     Damaged,
     damaged,
@@ -36,6 +37,7 @@ from .estimates import BATCHES, jackknife
 
 if TYPE_CHECKING:
     import matplotlib.axes
+    import matplotlib.figure
 
 FORMAT = 1  # of saved sweeps: raise it with any change to a field
 
@@ -185,7 +187,7 @@ class SweepResult(Records):
     gap  OCUCB  ± 2 s.e.     UCB  ± 2 s.e.
     >>> folder = tempfile.TemporaryDirectory()
     >>> result.to_csv(folder.name + "/curves.csv")
-    >>> axes = result.plot(folder.name + "/curves.png")
+    >>> figure = result.plot(folder.name + "/curves.png")
     >>> result.save(folder.name + "/curves.json")
     >>> again = ocucb.SweepResult.load(folder.name + "/curves.json")
     >>> bool((again["ucb"].regret == result["ucb"].regret).all())
@@ -255,6 +257,14 @@ class SweepResult(Records):
 
     def table(self) -> str:
         """Return the curves as text, one line per point; error bars are two standard errors."""
+        rows = self._cells()
+        lines = [table(rows, tuple(range(2, len(rows[0]), 2))), f"{self.problem}, seed {self.seed}"]
+        for curve in self:
+            how = ", each of which counts for its neighbours" if curve.pooled else ""
+            lines.append(f"{curve.label}: {curve.runs:,} runs at each point{how}")
+        return "\n".join(lines)
+
+    def _cells(self) -> list[tuple[str, ...]]:
         heading = [self.axis]
         for curve in self:
             heading += [curve.label, "± 2 s.e."]
@@ -264,12 +274,7 @@ class SweepResult(Records):
             for curve in self:
                 row += with_error(float(curve.regret[i]), 2.0 * float(curve.stderr[i]))
             rows.append(tuple(row))
-        left = tuple(range(2, len(heading), 2))
-        lines = [table(rows, left), f"{self.problem}, seed {self.seed}"]
-        for curve in self:
-            how = ", each of which counts for its neighbours" if curve.pooled else ""
-            lines.append(f"{curve.label}: {curve.runs:,} runs at each point{how}")
-        return "\n".join(lines)
+        return rows
 
     def __repr__(self) -> str:
         return self.table()
@@ -289,39 +294,15 @@ class SweepResult(Records):
         ]
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None
-    ) -> matplotlib.axes.Axes:
-        """Plot the curves, with bands of two standard errors, and return the axes.
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
+        """Plot the curves, with bands of two standard errors."""
+        from ..figures import Look, written
+        from .drawing import picture
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        ax : matplotlib Axes, optional
-            Where to draw; a figure of its own by default.
-        """
-        from ..figures import empty_panels, policy_styles, write
-
-        if ax is None:
-            _, (ax,) = empty_panels(1)
-        styles = policy_styles(curve.policy for curve in self)
-        for curve in self:
-            color, dashes = styles[curve.policy]
-            x, y, band = curve.values, curve.regret, 2.0 * np.nan_to_num(curve.stderr)
-            ax.plot(x, y, color=color, linestyle=dashes, linewidth=1.6, label=curve.label)
-            ax.fill_between(x, y - band, y + band, color=color, alpha=0.2, linewidth=0)
-        x = self.curves[0].values
-        # values that someone spaced by ratios
-        if x[0] > 0.0 and x[-1] >= 20.0 * x[0] and x[x.size // 2] < 0.25 * x[-1]:
-            ax.set_xscale("log")
-        ax.set(xlabel=self.axis, ylabel="expected regret", xlim=(x[0], x[-1]))
-        ax.set_ylim(bottom=0)
-        ax.set_title(f"{self.problem}, seed {self.seed}", fontsize=10)
-        ax.legend(frameon=False)
-        if path is not None:
-            figure: Any = ax.get_figure()
-            write(figure, path)
-        return ax
+        return written(picture(self, Look(ax, xscale, yscale, labels, title)), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curves as plain numbers: the object that ``--json`` prints."""
@@ -379,6 +360,8 @@ class SweepResult(Records):
             raise damaged(path, error) from None
         return SweepResult(curves, **facts)
 
+
+_docstrings.complete([SweepResult.plot], _docstrings.PLOT)
 
 _FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "axis": (is_text, "text"),

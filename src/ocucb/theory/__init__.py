@@ -18,7 +18,7 @@
 'shape'
 """
 
-from .._docstrings import complete
+from .._docstrings import PLOT, complete
 from ._constants import Constants, Constraint, best_constants, c_gamma, constants
 from ._counterexample import conjectured, counterexample, necessary, plot_counterexample
 from ._lemmas import LemmaCheck, LemmaReport, check_lemmas, failure_events
@@ -95,4 +95,5 @@ rng : int, numpy Generator or None
 workers : int
     Threads.
 """
-complete((globals()[name] for name in __all__ if name.islower()), _PARAMETERS)
+complete((globals()[name] for name in __all__ if name.islower()), _PARAMETERS + PLOT)
+complete([Report.plot, LemmaReport.plot], PLOT)

@@ -8,11 +8,13 @@ one of the bad arms so rarely that it would not notice if that arm were the best
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import to_count, to_float
 from .._vectors import Numbers
 from ..problems import conjecture
@@ -20,6 +22,7 @@ from ._quantities import complexity, instance
 from ._upper import ocucb_sum
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 DEFAULT_K = (10, 20, 40, 80, 160, 320)
@@ -75,6 +78,7 @@ def necessary(K: int, elsewhere: float) -> float:
     return float(brentq(missing, 0.0, K**2)) if missing(0.0) > 0 else 0.0
 
 
+@hinted
 def counterexample(
     K: Sequence[int] = DEFAULT_K,
     runs: int = 100,
@@ -135,7 +139,11 @@ def _known(K: int) -> dict[str, Any]:
     }
 
 
-def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Figure:
+def plot_counterexample(
+    rows: Sequence[dict[str, Any]], path: str | os.PathLike[str] | None = None, *,
+    ax: matplotlib.axes.Axes | None = None, xscale: str | None = None, yscale: str | None = None,
+    labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+) -> matplotlib.figure.Figure:  # fmt: skip
     """Draw the rows of `counterexample`: regret over K against K.
 
     Whatever needs no simulation is drawn up to 300 times as many arms, where the conjectured order,
@@ -151,6 +159,7 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     >>> from ocucb import theory
     >>> figure = theory.plot_counterexample(theory.counterexample([10, 20], runs=5, rng=1))
     """
+    from ..figures import Look, written
     from ._figures import conjecture_fails
 
     if not rows:
@@ -158,4 +167,6 @@ def plot_counterexample(rows: Sequence[dict[str, Any]]) -> matplotlib.figure.Fig
     arms = [row["K"] for row in rows]
     between = {round(float(K)) for K in np.geomspace(min(arms), 300 * max(arms), 60)}
     known = [_known(K) for K in between - set(arms)]
-    return conjecture_fails(sorted([*rows, *known], key=lambda row: int(row["K"])))
+    look = Look(ax, xscale, yscale, labels, title)
+    every = sorted([*rows, *known], key=lambda row: int(row["K"]))
+    return written(conjecture_fails(every, look), path)

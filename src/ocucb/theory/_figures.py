@@ -7,17 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from .._matplotlib import Axes, Figure, LogLocator, NullFormatter
+from .._matplotlib import Axes, Figure
 from .._types import Counts, Floats
 from ..figures import (
+    BARS,
     BLUE,
     GREEN,
     GREY,
     POLICY_STYLES,
     RED,
+    SKY,
+    Look,
     draw_estimates,
     empty_panels,
+    figure_of,
+    legend,
     policy_styles,
+    round_ticks,
+    set_title,
 )
 from ..problems import Problem
 from ..results import PolicyResult, SimulationResult
@@ -26,17 +33,11 @@ from ._quantities import Bound
 _LONG_DASHES, _DOTS = (0, (7, 3)), (0, (1, 2))
 
 
-def _single(title: str, xlabel: str) -> tuple[Figure, Axes]:
-    figure, (axes,) = empty_panels(1)
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel(xlabel)
-    return figure, axes
-
-
 def regret_and_bounds(
     problem: Problem,
     bounds: Mapping[int, Mapping[str, Bound]],
     measured: Mapping[int, SimulationResult],
+    look: Look,
 ) -> Figure:
     """Draw regret against the horizon, with a band between the bounds of each policy that has both.
 
@@ -46,8 +47,8 @@ def regret_and_bounds(
     """
     times = list(bounds)
     trivial = np.array(times) * problem.gaps.max()
-    figure, axes = _single(problem.name, "horizon $n$")
-    figure.set_size_inches(7, 5.5)
+    axes = look.panel((7, 5.5))
+    figure = figure_of(axes)
 
     def values(key: str) -> Floats:
         return np.array([at[key].value if key in at else np.nan for at in bounds.values()])
@@ -58,7 +59,7 @@ def regret_and_bounds(
         ("MOSS, constant 4", "moss_bound", "moss_promise_lower_bound", "moss", "...."),
     ):
         most, least = np.minimum(values(upper), trivial), np.nan_to_num(values(lower))
-        color = POLICY_STYLES[family][0]
+        color = POLICY_STYLES[family].color
         how: dict[str, Any] = {"facecolor": (color, 0.13), "edgecolor": (color, 0.4)}
         label = f"{label}: proven to lie here"
         axes.fill_between(times, least, most, **how, hatch=hatch, linewidth=0, label=label)
@@ -70,28 +71,32 @@ def regret_and_bounds(
     ):
         if np.nan_to_num(values(key)).any():
             axes.plot(times, values(key), color=GREY, linestyle=dashes, linewidth=1.2, label=label)
-    _draw_measured(axes, [(n, policy, 1.0) for n, result in measured.items() for policy in result])
+    found = [(n, policy, 1.0) for n, result in measured.items() for policy in result]
+    _draw_measured(axes, found, look)
+    look.finish(
+        axes,
+        f"What is proved and what is measured on {problem.name}",
+        BARS if found else "",
+        xscale="log" if len(times) > 1 else "linear",
+        yscale="log" if trivial.any() else "linear",
+    )
+    axes.set(xlabel="horizon $n$", ylabel="expected regret")
     if len(times) > 1:
-        axes.set_xscale("log")
         axes.set_xlim(times[0], times[-1])
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        if times[-1] < 100 * times[0]:  # powers of ten alone would be too few labels
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.xaxis.set_major_formatter("{x:g}")
-    if trivial.any():
-        axes.set_yscale("log")
     # Lower bounds may be 0: the axis ends a little below the smallest line that is not.
-    shown = [policy.mean_regret for result in measured.values() for policy in result]
+    shown = [policy.mean_regret for _, policy, _ in found]
     shown += [*trivial, *values("minimax_lower_bound")]
     axes.set_ylim(bottom=0.5 * min((x for x in shown if x > 0), default=1.0))
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    if look.ax is None:
+        legend(figure, loc="outside lower center", ncols=2)
+    else:
+        legend(axes)
     return figure
 
 
-def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
+def conjecture_fails(rows: Sequence[dict[str, Any]], look: Look) -> Figure:
     """Draw section 2.1: regret over K, which the conjecture says stays bounded."""
-    figure, axes = _single("means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$", "arms $K$")
-    axes.set_ylabel("regret / $K$")
+    axes = look.panel((7, 5))
     K = [row["K"] for row in rows]
 
     def curve(name: str) -> list[float]:
@@ -100,20 +105,25 @@ def conjecture_fails(rows: Sequence[dict[str, Any]]) -> Figure:
     order = r"$\Sigma\,(1/\Delta_i)\,\log^+(n/H_i)$"
     label = f"impossible if regret after one bad arm is raised to 1\nis at most {order}, constant 1"
     impossible = curve("necessary")
-    axes.fill_between(K, 0, impossible, color="#56b4e9", alpha=0.35, linewidth=0, label=label)
+    axes.fill_between(K, 0, impossible, color=SKY.color, alpha=0.35, linewidth=0, label=label)
     for name, label, dashes in (
         ("theorem1", "theorem 1 (order)", _DOTS),
         ("conjectured", "conjecture (order)", _LONG_DASHES),
     ):
         axes.plot(K, curve(name), color=GREY, linestyle=dashes, linewidth=1.4, label=label)
-    _draw_measured(
-        axes, [(row["K"], policy, row["K"]) for row in rows for policy in row["measured"]]
-    )
-    axes.set_xscale("log")
+    found = [(row["K"], policy, row["K"]) for row in rows for policy in row["measured"]]
+    _draw_measured(axes, found, look)
+    title = "Regret over $K$ grows without end, contrary to the conjecture"
+    more = f"means 1/2, 1/2 - 1/K, 0, ..., 0 and $n = K^2$; {BARS}"
+    look.finish(axes, title, more, xscale="log")
+    axes.set(xlabel="arms $K$", ylabel="regret / $K$")
     axes.set_xlim(K[0], K[-1])
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9)
-    return figure
+    if look.ax is None:
+        legend(figure_of(axes), loc="outside lower center", ncols=2)
+    else:
+        legend(axes)
+    return figure_of(axes)
 
 
 def lemmas_at_work(
@@ -121,13 +131,24 @@ def lemmas_at_work(
     t: Counts,
     walk: Floats,
     boundaries: Mapping[float, Floats],
+    look: Look,
 ) -> Figure:
     """Draw the best arm's walk within its boundary, and lemmas: what is promised, what is found.
 
     A check is a lemma's name, its kind, what is promised and what is found. `walk` is the mean
-    noise of the best arm after t pulls, `boundaries` its boundary at t for some β.
+    noise of the best arm after t pulls, `boundaries` its boundary at t for some β. On the axes that
+    are given, only lemmas are drawn.
     """
-    figure, (left, sides) = empty_panels(2, size=(6.2, 4.6))
+    if look.ax is None:
+        figure, (left, sides) = empty_panels(2, size=(6.2, 4.6))
+        _draw_walk(left, t, walk, boundaries)
+    else:
+        figure, sides = figure_of(look.ax), look.ax
+    _draw_promises(sides, checks, look)
+    return figure  # type: ignore[no-any-return]
+
+
+def _draw_walk(left: Axes, t: Counts, walk: Floats, boundaries: Mapping[float, Floats]) -> None:
     for (beta, edge), dashes in zip(boundaries.items(), ("solid", _LONG_DASHES), strict=True):
         for sign, label in ((1, rf"$\beta = {beta:g}$"), (-1, None)):
             left.plot(t, sign * edge, color=GREY, linestyle=dashes, linewidth=1.2, label=label)
@@ -136,8 +157,14 @@ def lemmas_at_work(
     left.set_xlim(1, t[-1])
     left.set_xlabel("pulls $t$")
     left.set_ylabel("")
-    left.set_title("lemma 6: the boundary", fontsize=10)
-    left.legend(frameon=False, fontsize=8)
+    round_ticks(left)
+    set_title(left, "The best arm's noise stays within the boundary of lemma 6")
+    legend(left)
+
+
+def _draw_promises(
+    sides: Axes, checks: Sequence[tuple[str, str, float, float]], look: Look
+) -> None:
     kinds = {
         "probability": (RED[0], "probability of failure"),
         "algebra": (BLUE[0], "side of an inequality"),
@@ -151,18 +178,23 @@ def lemmas_at_work(
         sides.plot([promised], [y], "|", color=color, markersize=10, markeredgewidth=2)
     for color, title in kinds.values():
         sides.plot([], [], "o-", color=color, label=title)
-    sides.set_yticks(range(len(checks)), [name for name, *_ in reversed(checks)], fontsize=8)
+    look.finish(sides, "Lemmas promise (bar) more than is found (dot)", xscale="log")
+    names = look.names((name, name) for name, *_ in checks)
+    sides.set_yticks(range(len(checks)), names[::-1], fontsize=8)
     sides.set_ylabel("")
-    sides.set_xscale("log")
+    sides.grid(visible=False, axis="y")
     sides.set_xlim(least, 1e14)
-    sides.set_title("found (dot) and promised (bar); far apart is generous", fontsize=10)
-    sides.legend(frameon=False, fontsize=8, loc="upper left")
-    return figure  # type: ignore[no-any-return]
+    legend(sides, loc="upper left", fontsize=8)
 
 
-def _draw_measured(axes: Axes, found: Sequence[tuple[int, PolicyResult, float]]) -> None:
+def _draw_measured(
+    axes: Axes, found: Sequence[tuple[int, PolicyResult, float]], look: Look
+) -> None:
     """Draw a line for each policy, from triples of x, result, and what its regret is divided by."""
-    for policy, style in policy_styles(result.policy for _, result, _ in found).items():
+    styles = policy_styles(result.policy for _, result, _ in found)
+    labels = {result.policy: f"{result.label}, measured" for _, result, _ in found}
+    names = look.names(labels.items())
+    for (policy, style), name in zip(styles.items(), names, strict=True):
         mine = [triple for triple in found if triple[1].policy == policy]
         draw_estimates(
             axes,
@@ -170,6 +202,6 @@ def _draw_measured(axes: Axes, found: Sequence[tuple[int, PolicyResult, float]])
             [result.mean_regret / unit for _, result, unit in mine],
             [float(result.stderr[-1]) / unit for _, result, unit in mine],
             style,
-            label=f"{mine[0][1].label}, measured",
+            label=name,
             linewidth=1.8,
         )

@@ -19,11 +19,14 @@ would be nothing to see.
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import table, to_count, to_float
 from .._types import Counts, Floats
 from .._vectors import Numbers
@@ -34,6 +37,7 @@ from ._quantities import in_range
 from ._upper import ocucb_sum
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 # constants that are small enough for something to be seen
@@ -130,10 +134,19 @@ class LemmaReport:
             rows.append((c.lemma, c.says, f"{c.promised:.3g}", f"{c.found:.3g}{bar}", by))
         return table(rows, left=(0, 1))
 
-    def plot(self) -> matplotlib.figure.Figure:
-        """Draw a walk within its boundary, and promises beside findings."""
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
+        """Draw a walk within its boundary, and promises beside findings.
+
+        On the axes that are given, the walk is left out. Labels are those of the lemmas.
+        """
+        from ..figures import Look, written
         from ._figures import lemmas_at_work
 
+        look = Look(ax, xscale, yscale, labels, title)
         t = np.unique(np.geomspace(1, self.walk.size, 200).astype(np.int64))
         names = {"F": "failure event"}
         rows = [
@@ -141,9 +154,10 @@ class LemmaReport:
             for c in self.checks
         ]
         edges = {beta: _boundary(self.proof, t, self.gap, beta) for beta in (1.0, 2.0)}
-        return lemmas_at_work(rows, t, self.walk[t - 1], edges)
+        return written(lemmas_at_work(rows, t, self.walk[t - 1], edges, look), path)
 
 
+@hinted
 def check_lemmas(
     means: Numbers,
     horizon: float,

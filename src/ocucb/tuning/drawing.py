@@ -10,9 +10,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._matplotlib import Axes, Figure, LogLocator, NullFormatter, StrMethodFormatter
+from .._matplotlib import Axes, Figure, colormaps
+from .._text import listed
 from .._types import Floats
-from ..figures import GREY, RED, empty_panels
+from ..figures import (
+    BARS,
+    GREY,
+    RED,
+    SEQUENTIAL,
+    Look,
+    empty_panels,
+    figure_of,
+    legend,
+    policy_styles,
+)
 from ..results import Estimate
 from .contender import Contender
 from .laboratory import Trial
@@ -49,42 +60,45 @@ class Tuned(Protocol):
     def best_logs(self) -> Floats | None: ...
 
 
-def picture(result: Tuned, axes: Axes | None = None) -> Figure:
+def picture(result: Tuned, look: Look) -> Figure:
     """Draw every contender, or only the best one on the axes that are given."""
-    shown = result.contenders if axes is None else [result.winner]
+    shown = result.contenders if look.ax is None else [result.winner]
     for contender in shown:
         if len(contender.space.axes) > 2:
             raise ValueError(
                 f"a picture shows one or two parameters, but {contender.start.family.label} was "
                 f"tuned in {len(contender.space.axes)}; name one or two with ranges=."
             )
-    if axes is None:
-        figure, panels = empty_panels(len(shown), size=(6, 4.2))
-    else:
-        figure, panels = axes.figure, [axes]
+    panels = empty_panels(len(shown))[1] if look.ax is None else [look.ax]
     for one, panel in zip(shown, panels, strict=True):
-        (_curve if len(one.space.axes) == 1 else _map)(panel, result, one)
-        title = f"{one.start.family.label} on {', '.join(result.problems)}"
-        panel.set_title(f"{title}, n = {result.horizon:,}", fontsize=10)
-    return figure  # type: ignore[no-any-return]
+        axes = one.space.axes
+        (_curve if len(axes) == 1 else _map)(panel, result, one, look)
+        title = f"{one.start.family.label} with other values of {listed(x.name for x in axes)}"
+        scales = ["log" if axis.log else "linear" for axis in axes]
+        yscale = scales[1] if len(axes) == 2 else "linear"
+        more = f"{listed(result.problems)}, n = {result.horizon:,}"
+        more += f"; {BARS}" if len(axes) == 1 else ""
+        look.finish(panel, title, more, xscale=scales[0], yscale=yscale)
+    return figure_of(panels[0])
 
 
-def _curve(panel: Axes, result: Tuned, one: Contender) -> None:
+def _curve(panel: Axes, result: Tuned, one: Contender, look: Look) -> None:
     (axis,) = one.space.axes
     grid = np.linspace(0.0, 1.0, _CURVE).astype(np.float64)[:, None]
     logs, errors = _smoothed(result, one, grid)
     x = _values(axis, grid[:, 0])
-    color, _ = RED
-    panel.plot(x, np.exp(logs), color=color, linewidth=1.6, label="fit ± 2 s.e.")
+    names = look.names((name, name) for name in ("fit", "tried", "as given", "tuned"))
+    color, dashes = policy_styles([one.start.name])[one.start.name]
+    panel.plot(x, np.exp(logs), color=color, linestyle=dashes, linewidth=1.6, label=names[0])
     band = np.exp(logs - 2.0 * errors), np.exp(logs + 2.0 * errors)
-    panel.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
+    panel.fill_between(x, *band, color=color, alpha=0.25, linewidth=0)
     tried = [(t, s) for t, s in zip(result.trials, result.scores, strict=True) if _is_of(one, t)]
     places = [t.policy.parameters[axis.name] for t, _ in tried if t.stage != "fresh"]
     values = [s.value for t, s in tried if t.stage != "fresh"]
-    panel.plot(places, values, ".", color=GREY, markersize=4, alpha=0.6, label="tried")
+    panel.plot(places, values, ".", color=GREY, markersize=4, alpha=0.6, label=names[1])
     for policy, value, mark, label in (
-        (one.start, one.start_value, "o", "as given, fresh runs"),
-        (one.policy, one.value, "*", "tuned, fresh runs"),
+        (one.start, one.start_value, "o", names[2]),
+        (one.policy, one.value, "*", names[3]),
     ):
         if value.value == value.value:  # not interrupted
             panel.errorbar(
@@ -98,19 +112,20 @@ def _curve(panel: Axes, result: Tuned, one: Contender) -> None:
                 label=label,
                 zorder=5,
             )
-    _scale(panel, "x", axis)
     lowest = float(np.exp(logs.min()))
     panel.set_ylim(0.9 * lowest, min(_HIGHEST * lowest, 1.05 * float(np.exp(logs.max()))))
     panel.set(xlabel=axis.name, ylabel=result.measure)
-    panel.legend(frameon=False)
+    panel.set_xlim(axis.low, axis.high)
+    legend(panel)
 
 
-def _map(panel: Axes, result: Tuned, one: Contender) -> None:
+def _map(panel: Axes, result: Tuned, one: Contender, look: Look) -> None:
     side = np.linspace(0.0, 1.0, _MAP).astype(np.float64)
     grid = np.stack([part.ravel() for part in np.meshgrid(side, side)], axis=1)
     logs, _ = _smoothed(result, one, grid)
     above = 100.0 * np.expm1(logs - logs.min()).reshape(_MAP, _MAP)
     across, up = one.space.axes
+    names = look.names((name, name) for name in ("as given", "tuned"))
     filled: Any = panel.contourf(
         _values(across, side),
         _values(up, side),
@@ -122,8 +137,8 @@ def _map(panel: Axes, result: Tuned, one: Contender) -> None:
     bar.set_label(f"{result.measure} above the least, %")
     for policy, mark, size, face, label in (
         *((t.policy, ".", 2, GREY, None) for t in result.trials if _is_of(one, t)),
-        (one.start, "o", 8, "white", "as given"),
-        (one.policy, "*", 13, RED[0], "tuned"),
+        (one.start, "o", 8, "white", names[0]),
+        (one.policy, "*", 13, RED.color, names[1]),
     ):
         point = [policy.parameters[axis.name] for axis in one.space.axes]
         inside = all(-0.01 <= u <= 1.01 for u in one.space.place(policy))
@@ -138,28 +153,15 @@ def _map(panel: Axes, result: Tuned, one: Contender) -> None:
                 clip_on=False,
                 zorder=5 if label else 3,
             )
-    _scale(panel, "x", across)
-    _scale(panel, "y", up)
     panel.set(xlabel=across.name, ylabel=up.name)
     panel.set(xlim=(across.low, across.high), ylim=(up.low, up.high))
+    panel.grid(visible=False)
     panel.legend(loc="upper left", fontsize=8)
 
 
-def _scale(panel: Axes, side: str, axis: Axis) -> None:
-    """Give a side of a picture, "x" or "y", the scale of a parameter, with round numbers."""
-    if axis.log:
-        getattr(panel, f"set_{side}scale")("log")
-        ruler = getattr(panel, f"{side}axis")
-        ruler.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ruler.set_major_formatter(StrMethodFormatter("{x:g}"))
-        ruler.set_minor_formatter(NullFormatter())
-
-
-def _shades(count: int) -> list[tuple[float, float, float]]:
+def _shades(count: int) -> list[tuple[float, float, float, float]]:
     """Return colours from pale to dark."""
-    pale, dark = np.array([0.93, 0.97, 0.93]), np.array([0.10, 0.20, 0.35])
-    steps = np.linspace(0.0, 1.0, count)[:, None]
-    return [tuple(color) for color in pale + (dark - pale) * steps]
+    return [colormaps[SEQUENTIAL](1.0 - i / (count - 1)) for i in range(count)]
 
 
 def _values(axis: Axis, units: Floats) -> Floats:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._text import listed, table_of, with_error
+from .. import _docstrings
+from .._text import listed, table, with_error
 from .._types import Floats
 from ..policies import Policy
 from ..results import Estimate
@@ -164,16 +165,9 @@ class TuningResult(Records):
 
     def table(self) -> str:
         """Return the result as text: each policy before and after, and what that means."""
-        rows = [row for contender in self.contenders for row in _rows_of(contender)]
-        columns: dict[str, Callable[[_Row], str]] = {
-            "policy": lambda row: row.policy.label,
-            self.measure: lambda row: _pair(row.value)[0],
-            "± 2 s.e.": lambda row: _pair(row.value)[1],
-        }
-        if len(self.problems) > 1:
-            for p, name in enumerate(self.problems):
-                columns[name] = lambda row, p=p: _pair(row.values[p])[0]  # type: ignore[misc]
-        lines = [table_of(rows, columns, left=("policy", "± 2 s.e."))]
+        cells = self._cells()
+        text = tuple(i for i, title in enumerate(cells[0]) if title in ("policy", "± 2 s.e."))
+        lines = [table(cells, text)]
         place = f"{listed(self.problems)}, horizon {self.horizon:,}, seed {self.seed}"
         lines.append(place + ("; error bars are from fresh runs" * (not self.interrupted)))
         for p, best in enumerate(self.references):
@@ -184,6 +178,18 @@ class TuningResult(Records):
         if self.best.is_ours:
             lines.append(f"command line: -p {self.command}")
         return "\n".join(lines)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        rows = [row for contender in self.contenders for row in _rows_of(contender)]
+        columns: dict[str, Callable[[_Row], str]] = {
+            "policy": lambda row: row.policy.label,
+            self.measure: lambda row: _pair(row.value)[0],
+            "± 2 s.e.": lambda row: _pair(row.value)[1],
+        }
+        if len(self.problems) > 1:
+            for p, name in enumerate(self.problems):
+                columns[name] = lambda row, p=p: _pair(row.values[p])[0]  # type: ignore[misc]
+        return [tuple(columns), *(tuple(text(row) for text in columns.values()) for row in rows)]
 
     def __repr__(self) -> str:
         return self.table()
@@ -241,24 +247,21 @@ class TuningResult(Records):
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        ax: matplotlib.axes.Axes | None = None,
-    ) -> matplotlib.figure.Figure:
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot what was found: a curve over one parameter, a map over two.
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
-        ax : matplotlib Axes, optional
-            Where to draw the best policy's picture; by default, every policy gets a panel.
+        Every policy gets a panel, or on the axes that are given only the best one.
         """
-        from ..figures import written
+        from ..figures import Look, written
         from .drawing import picture
 
-        return written(picture(self, ax), path)
+        return written(picture(self, Look(ax, xscale, yscale, labels, title)), path)
+
+
+_docstrings.complete([TuningResult.plot], _docstrings.PLOT)
 
 
 class _Row(NamedTuple):

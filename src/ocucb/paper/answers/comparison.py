@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain, value_of
+from ...reports.estimates import Uncertain, average, value_of
 from ...theory import moss_bound
 from ..claims import (
     FALSE,
@@ -17,6 +17,7 @@ from ..claims import (
     Series,
     exactly,
     mean_of,
+    series_of,
     up_to,
 )
 from ..panels import ARMS, COMPARISON, EVERY, PANELS, THOMPSON, UNIFORM
@@ -103,10 +104,6 @@ def regimes(curves: Curves) -> Answer:
     gaps = [float(line.at(5000)[1].gaps.max()) for line in (comparison, sensitivity)]
     lasts = [PANELS[name].xs[-1] for name in ("exp1", "exp4")]
     differ = Uncertain(abs(gaps[0] - gaps[1]), 0.0), Uncertain(abs(lasts[1] - lasts[0]), 0.0)
-    series = [
-        Series("comparison", [0, 1], [lasts[0], gaps[0]]),
-        Series("sensitivity", [0, 1], [lasts[1], gaps[1]]),
-    ]
     return Answer(
         [
             exactly("difference of the gaps where n varies", differ[0], 1e-9, part="n"),
@@ -114,7 +111,7 @@ def regimes(curves: Curves) -> Answer:
         ],
         f"Where n varies, Δ is {gaps[0]:g} in this figure and {gaps[1]:g} in that one; where Δ "
         f"varies, it goes up to {lasts[0]:g} here and to {lasts[1]:g} there.",
-        Evidence("largest Δ shown; Δ where n varies", "Δ", series),
+        Evidence(),
     )
 
 
@@ -247,9 +244,9 @@ def slightly(curves: Curves) -> Answer:
     """Compare MOSS with OCUCB at all places."""
     measured = [ratio for panel in EVERY for ratio in curves.ratios(panel, "MOSS", "OCUCB")]
     ratios = sorted(map(value_of, measured))
-    error = 1.25 * sum(ratio.error**2 for ratio in measured) ** 0.5 / len(measured)
-    median = Uncertain(ratios[len(ratios) // 2], error)
-    series = [Series("MOSS", [i / len(ratios) for i in range(len(ratios))], ratios)]
+    median = Uncertain(ratios[len(ratios) // 2], 1.25 * average(measured).error)
+    places = [i / len(ratios) for i in range(len(ratios))]
+    series = [series_of("MOSS", places, sorted(measured, key=value_of))]
     worse = sum(x > 1.0 for x in ratios) / len(ratios)
     most = curves.extreme(EVERY, "MOSS", ["OCUCB"])
     definition = "“slightly” allows {:.2f} times OCUCB's regret"

@@ -7,7 +7,7 @@ import math
 from ..._text import listed, power_of_ten
 from ...reports.estimates import Uncertain, value_of
 from ...theory import ocucb_shape
-from ..claims import Answer, Curves, Evidence, Series, exactly, up_to
+from ..claims import Answer, Curves, Evidence, Series, exactly, series_of, up_to
 from ..panels import PANELS
 from .comparison import impractical, time_of
 
@@ -85,7 +85,7 @@ def as_predicted(curves: Curves) -> Answer:
     theirs = math.log(_sum(last) / _sum(400)) / math.log(last / 400)
     change = _over_sum(curves, last) / _over_sum(curves, 100)
     xs = curves.xs("exp10")
-    series = [Series("OCUCB", xs, [_over_sum(curves, K).value for K in xs])]
+    series = [series_of("OCUCB", xs, [_over_sum(curves, K) for K in xs])]
     excess = f"{moss}: power of K from 400 on, minus that of theorem 1's sum"
     drift = f"OCUCB over theorem 1's sum: at K = {last:g} over that at 100"
     definition = "a bound of the right order allows its constant to grow {:.2f} times"
@@ -130,8 +130,7 @@ def ocucb_is_good(curves: Curves) -> Answer:
     xs = curves.xs("exp10")
     factors = [_over_sum(curves, K) for K in xs]
     worst = max(factors, key=lambda factor: factor.value - 2.0 * factor.error)
-    bars = [2.0 * factor.error for factor in factors]
-    series = [Series("OCUCB", xs, [*map(value_of, factors)], bars)]
+    series = [series_of("OCUCB", xs, factors)]
     definition = "“good” allows {:.1f} times that sum"
     statistic = "OCUCB's regret over theorem 1's sum with constant 1, at worst"
     return Answer(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..._text import listed
-from ...reports.estimates import Uncertain, geometric_mean, value_of
+from ...reports.estimates import Uncertain, average, geometric_mean, value_of
 from ..claims import (
     FALSE,
     TRUE,
@@ -18,6 +18,7 @@ from ..claims import (
     exactly,
     mean_of,
     moved,
+    series_of,
     span,
     up_to,
 )
@@ -145,12 +146,20 @@ def typically(curves: Curves) -> Answer:
     criteria, series, parts = [], [], []
     for rival in ("UCB", "AOCUCB", "MOSS", THOMPSON, "Gittins"):
         mine = [panel for panel in EVERY if rival in curves.lines(panel)]
-        chances = [p for panel in mine for p in curves.shares(panel, "OCUCB", rival)]
-        share = sum(chances) / len(chances)
-        error = math.sqrt(sum(p * (1.0 - p) for p in chances)) / len(chances)
+        places = [
+            Uncertain(p, error, common=error if ratio.common else 0.0)
+            for panel in mine
+            for p, ratio in zip(
+                curves.shares(panel, "OCUCB", rival),
+                curves.ratios(panel, "OCUCB", rival),
+                strict=True,
+            )
+            for error in [math.sqrt(p * (1.0 - p))]
+        ]
+        share = average(places)
         statistic = f"share of the places at which OCUCB has less regret than {rival}"
-        criteria.append(exactly(statistic, Uncertain(share, error), 0.5, False, rival))
-        parts.append(f"{share:.0%} against {rival}")
+        criteria.append(exactly(statistic, share, 0.5, False, rival))
+        parts.append(f"{share.value:.0%} against {rival}")
         series.append(curves.drawn_ratio("exp1", "OCUCB", rival, rival))
     return Answer(
         criteria,
@@ -240,7 +249,6 @@ def comprehensive(curves: Curves) -> Answer:
     few = min(map(len, rivals.values()))
     counts = Uncertain(len(names), 0.0), Uncertain(len(kinds), 0.0)
     variety = "“a variety” at {:.0f} kinds of problem"
-    series = [Series("strategies", range(1, len(rivals) + 1), [len(x) for x in rivals.values()])]
     return Answer(
         [
             up_to("other strategies", counts[0], 9.5, 1.5, "“many” begins at {:.0f} strategies"),
@@ -250,7 +258,7 @@ def comprehensive(curves: Curves) -> Answer:
         f"{len(kinds)} kinds of problem: equal gaps, equally spaced means, and one with two good "
         "arms. All have standard normal noise and a known horizon. Improved UCB, which the text "
         "calls hopeless, is not among the strategies.",
-        Evidence("panel", "other strategies", series),
+        Evidence(),
     )
 
 
@@ -308,8 +316,8 @@ def restarting(curves: Curves) -> Answer:
             part = f"epochs that are {way} at K = {K}"
             criteria.append(exactly(statistic, cost, 1.0, False, part))
             words.append(f"{cost} and {price.value:.1f} times as large at K = {K}, epochs {way}")
-            heights = [a.value / b.value for a, b in zip(found, best, strict=True)]
-            series.append(Series(f"K = {K}, {way}", xs, heights))
+            heights = [a / b for a, b in zip(found, best, strict=True)]
+            series.append(series_of(f"K = {K}, {way}", xs, heights))
     return Answer(
         criteria,
         "OCUCB was restarted after epochs of 64, 128, 256 … or of 256, 256² … rounds. Its regret, "
@@ -350,7 +358,7 @@ def spread(panel: str, symbol: str) -> Callable[[Curves], Answer]:
                 criteria.append(exactly(statistic, after, 1.0, part=part))
                 way.append(f"{after.value:.2f} from {turn:g} to {last:g}")
             words.append(f"{' and '.join(way)} ({line})")
-        series = [curves.drawn_deviation(panel, line, bars=True) for line in curves.lines(panel)]
+        series = [curves.drawn_deviation(panel, line) for line in curves.lines(panel)]
         return Answer(
             criteria,
             f"As {symbol} grows, the standard deviation is multiplied by {'; '.join(words)}.",

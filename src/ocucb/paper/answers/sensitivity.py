@@ -7,7 +7,7 @@ import math
 
 from ..._text import listed
 from ...reports.estimates import Uncertain, value_of
-from ..claims import FALSE, Answer, Curves, Evidence, Series, exactly, moved, up_to
+from ..claims import FALSE, Answer, Curves, Evidence, exactly, moved, series_of, up_to
 from ..measure import Point
 from ..panels import ALPHAS, SENSITIVITY
 
@@ -39,10 +39,7 @@ def alpha_is_reasonable(curves: Curves) -> Answer:
         a: max(x for panel in SENSITIVITY for x in curves.factors(panel, ALPHAS[a], every))
         for a in (1, 6)
     }
-    series = [
-        Series(f"α = {a}", curves.middles("exp4"), curves.factors("exp4", name, every))
-        for a, name in ALPHAS.items()
-    ]
+    series = [curves.drawn_factor("exp4", name, f"α = {a}", every) for a, name in ALPHAS.items()]
     statistic = "α = {} over the best other α, at worst".format
     definition = "α = {} is “reasonable” with {{:.2f}} times the best regret".format
     return Answer(
@@ -120,7 +117,7 @@ def alpha_is_conservative(curves: Curves) -> Answer:
             f"from {medians[0].value:.0f} to {medians[-1].value:.0f}, by a factor of at least "
             f"{least.value:.2f} per step ({line})"
         )
-        series.append(Series(line, [p.x for p in points], [m.value for m in medians]))
+        series.append(series_of(line, [p.x for p in points], medians))
     last = curves.xs("alpha")[-1]
     return Answer(
         criteria,
