@@ -7,7 +7,7 @@ from typing import Any
 
 from ocucb.random import beta, normal, uniform
 from policy_entries import entry
-from twins_kl import argmax, bernoulli_kl, kl_index
+from twins_kl import argmax, bernoulli_kl, kl_index, level_ties
 
 _upper = kl_index(lambda T, t, n, K, budget: budget)
 
@@ -114,7 +114,8 @@ class TopTwo(Stopping):
             return leader
         costs = [-self.cost(T, means, leader, i) for i in range(self.K)]
         costs[leader] = -1e300
-        return argmax(costs, stream)
+        found = level_ties(costs)
+        return found.index(max(found))
 
 
 class UnitTopTwo(TopTwo):

@@ -29,9 +29,9 @@ from .result import PlanPoint, PlanResult
 PRECISION = 0.02
 _FIRST = 2048  # runs
 _MOST = 1 << 20
-_AFFORDABLE = 8e9  # nominal nanoseconds for the runs of a point
+_AFFORDABLE = 5e9  # nominal nanoseconds for the runs of a point
 _DOWN, _UP = 3, 6  # how often visitors are halved, and doubled, from those of equal shares
-_STEPS = 3  # Newton's
+_STEPS = (3.0, 1.0)  # Newton's: the error that each may have, in units of the wanted one
 
 
 def plan(
@@ -190,29 +190,27 @@ class _Plan:
 
     def crossing(self) -> tuple[Estimate | None, Estimate | None]:
         """Return the visitors after which mistakes are rare enough, and the regret by then."""
-        for _ in range(_STEPS):
-            pair = self._bracket()
-            if pair is None:
-                return None, None
-            low, high = pair
-            slope = (_quantile(high) - _quantile(low)) / math.log(high.horizon / low.horizon)
-            goal = float(stats.norm.isf(self.wrong))
-            log_n = math.log(low.horizon) + (goal - _quantile(low)) / slope
-            density = float(stats.norm.pdf(goal))
-            allowed = 0.5 * self._share * density * slope  # standard error of the probability
+        pair = self._bracket()
+        if pair is None:
+            return None, None
+        low, high = pair
+        apart = math.log(high.horizon / low.horizon)
+        slope = (_quantile(high) - _quantile(low)) / apart
+        goal = float(stats.norm.isf(self.wrong))
+        density = float(stats.norm.pdf(goal))
+        point, step = low, (goal - _quantile(low)) / slope
+        for rough in _STEPS:
+            # standard error of the probability
+            allowed = 0.5 * rough * self._share * density * slope
 
             def short(point: PlanPoint, allowed: float = allowed) -> float:
                 return max(self._short(point), (point.wrong.stderr / allowed) ** 2)
 
-            point = self._measure(round(math.exp(log_n)), short)
+            point = self._measure(round(point.horizon * math.exp(step)), short)
             step = (goal - _quantile(point)) / slope
-            if abs(step) < 0.1:
-                break
         count = point.horizon * math.exp(step)
         error = count * point.wrong.stderr / (density * slope)
-        growth = math.log(high.regret.value / low.regret.value) / math.log(
-            high.horizon / low.horizon
-        )
+        growth = math.log(high.regret.value / low.regret.value) / apart
         factor = math.exp(step * growth)
         regret = Estimate(point.regret.value * factor, point.regret.stderr * factor)
         return Estimate(count, error), regret

@@ -51,6 +51,22 @@ def eliminate(t: float, memory: Any) -> bool:
     return left == 1
 
 
+@compiled
+def least(costs: Any, leader: int) -> int:
+    """Return the other arm with the least cost, the first of those that rounding alone tells apart.
+
+    Where rewards are 0 and 1, different pulls and successes may cost the same.
+    """
+    lowest, best = 1e300, leader
+    for i in range(costs.size):
+        if i != leader:
+            lowest = min(lowest, costs[i])
+    for i in range(costs.size - 1, -1, -1):
+        if i != leader and costs[i] <= lowest + 1e-12 * (1.0 + lowest):
+            best = i
+    return best
+
+
 @inlined
 def bernoulli_cost(mean: float, pulls: float, other: float, its_pulls: float) -> float:
     """Return the evidence that an arm with the larger mean is better than another, on [0, 1].

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..random import beta, largest, normal, uniform
 from ._decorators import choice_policy
-from ._stopping import PROBABILITY, bernoulli_cost, memory_of_stops, stop
+from ._stopping import PROBABILITY, bernoulli_cost, least, memory_of_stops, stop
 
 
 @choice_policy(memory=memory_of_stops, stops=True)
@@ -36,9 +36,8 @@ def _on_unit_interval(
     mean = min(max(sums[leader] / pulls[leader], 0.0), 1.0)
     for i in range(arms):
         other = min(max(sums[i] / pulls[i], 0.0), 1.0)
-        cost = bernoulli_cost(mean, pulls[leader], other, pulls[i])
-        scores[i] = -cost if i != leader else -1e300
-    return largest(scores, stream)
+        scores[i] = bernoulli_cost(mean, pulls[leader], other, pulls[i])
+    return least(scores, leader)
 
 
 @choice_policy(
@@ -110,5 +109,5 @@ def TopTwoThompson(
     mean, T = sums[leader] / pulls[leader], pulls[leader]
     for i in range(arms):
         ahead = max(0.0, mean - sums[i] / pulls[i])
-        scores[i] = -ahead * ahead / (1.0 / T + 1.0 / pulls[i]) if i != leader else -1e300
-    return largest(scores, stream)
+        scores[i] = ahead * ahead / (1.0 / T + 1.0 / pulls[i])
+    return least(scores, leader)
