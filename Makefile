@@ -3,6 +3,7 @@
 # make serve       serve decisions over HTTP from ocucb.db; ARGS="--port 9000" is passed on
 # make docs        build the documentation site, offline, and print its address
 # make pictures    draw the pictures of README and docs again; ARGS="fig2 sweeps" for some
+# make methods     draw the figures of docs/methods.md
 # make lint        style and types
 # make quick       the tests that answer within a minute: to run while working
 # make test        all tests; ARGS="--no-skips" fails where one would be skipped
@@ -25,7 +26,7 @@ QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.
 BOUNDS := .venv-lowest/constraints.txt
 SITE := docs/_build/html
 
-.PHONY: reproduce serve docs pictures lint quick test coverage test-lowest bench release-check clean
+.PHONY: reproduce serve docs pictures methods lint quick test coverage test-lowest bench release-check clean
 
 reproduce: $(READY)
 	$(BIN)/ocucb reproduce $(ARGS)
@@ -39,6 +40,9 @@ docs: $(READY)
 
 pictures: $(READY)
 	$(BIN)/python docs/scripts/pictures.py $(ARGS)
+
+methods: $(READY)
+	$(BIN)/python docs/scripts/methods_figures.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import tomllib
 from pathlib import Path
 
 from ocucb import __version__
@@ -22,6 +23,7 @@ extensions = [
     "myst_nb",  # pages in Markdown; tutorials are notebooks
     "sphinx.ext.autodoc",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     # ours, in _extensions
     "command_line",
@@ -31,7 +33,7 @@ extensions = [
     "policy_facts",
     "repository",
 ]
-exclude_patterns = ["_build", "_extensions", "gallery", "auto_gallery/*.ipynb"]
+exclude_patterns = ["_build", "_extensions", "gallery", "auto_gallery/**/*.ipynb"]
 root_doc = "index"
 default_role = "py:obj"  # what docstrings put between backticks
 highlight_language = "none"
@@ -51,6 +53,10 @@ numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
+    "subsection_order": [
+        f"gallery/{name}" for name in ("regret", "index", "tail", "live", "theory", "cost")
+    ],
+    "thumbnail_size": (480, 336),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "reset_modules": ("matplotlib", "gallery_style.reset"),
@@ -61,7 +67,20 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
-html_title = "ocucb"
+html_title = f"ocucb {release}"
+
+# Addresses have one place; until it names them, the site shows none.
+with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+    addresses = tomllib.load(file)["project"]["urls"]
+html_theme_options = {}
+if "Repository" in addresses:
+    html_theme_options = {
+        "source_repository": addresses["Repository"],
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"

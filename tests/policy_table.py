@@ -37,13 +37,15 @@ from typing import Any
 from scipy import special
 
 import ocucb
+import twins_stopping as twins_stopping  # which enters its own
+import twins_textbook as twins_textbook
 from ocucb import gittins
 from ocucb.policies import FAMILIES, parse_policy
 from ocucb.policies._rules import BonusRule, IndexRule
 from ocucb.random import below, beta, gamma, normal, uniform
 from policy_entries import PROBLEMS as PROBLEMS
 from policy_entries import TABLE, Entry, entry
-from twins_kl import UnitIMED, VariedIMED, argmax, kl_index
+from twins_kl import UnitIMED, VariedIMED, argmax, draw, kl_index
 
 # Index policies
 
@@ -498,16 +500,6 @@ class BernoulliGittins:
 class IMED(UnitIMED):
     def divergence(self, mean: float, best: float, sigma: float) -> float:
         return (best - mean) ** 2 / (2 * sigma**2)
-
-
-def draw(weights: list[float], stream: Any) -> int:
-    """Return a place with probability proportional to its weight."""
-    place = uniform(stream) * sum(weights)
-    for i, weight in enumerate(weights):
-        place -= weight
-        if place < 0:
-            return i
-    return max(i for i, weight in enumerate(weights) if weight > 0)
 
 
 class UnitMaillard(UnitIMED):

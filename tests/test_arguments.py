@@ -82,6 +82,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "tell several": (lambda reward: bandit().tell(["a", "b"], [0, reward]), {"reward": 0.5}),
     "extend": (lambda horizon: bandit().extend(horizon), {"horizon": 1000}),
     "summary": (lambda level: bandit().summary(level), {"level": 0.9}),
+    "verdict": (
+        lambda margin, level: bandit().verdict(margin, level),
+        {"margin": 0.1, "level": 0.9},
+    ),
     "from_parts": (
         rebuilt,
         {"rounds": 9, "pulls": [1, 2], "open": [0, 0], "sums": [0.0, 1.0], "stream": [1, 2, 3, 4]},

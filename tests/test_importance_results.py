@@ -144,7 +144,7 @@ def test_footer_and_json_say_how_it_was_obtained(tmp_path):
     result = ocucb.simulate(**CALL, runs=1000)
     one = result[0]
     footer = result.table().splitlines()[-1]
-    assert footer.startswith("OCUCB: tilted runs, worth ")
+    assert footer.startswith("Runs are worth so many plain ones: OCUCB ")
     assert f"mean weight {one.weight.value:.3f} ± " in footer
     told = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert told["sampling"] == "tilted"

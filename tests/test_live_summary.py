@@ -9,6 +9,7 @@ import pytest
 
 import ocucb
 from ocucb import Bandit
+from ocucb.inference.sequences import normal_interval
 
 
 def test_summary_says_what_is_known():
@@ -81,8 +82,6 @@ def test_intervals_hold_at_all_times():
 
     About 1% do within 60 rounds, so that chance fails this less than once in a million times.
     """
-    from ocucb.live.summary import interval
-
     missed, rng = 0, np.random.default_rng(1)
     for game in range(250):
         bandit = Bandit("ab", "ocucb", 60, sigma=1, rng=game)
@@ -94,7 +93,7 @@ def test_intervals_hold_at_all_times():
             sums[arm] += reward
             pulls[arm] += 1
             if pulls.all():
-                low, high = interval(sums / pulls, pulls, 1.0, 0.8)
+                low, high = normal_interval(sums / pulls, pulls, 1.0, 0.8)
                 bad |= bool(low[0] > 0 or high[0] < 0)
         missed += bad
     assert 0 < missed <= 50, missed

@@ -11,13 +11,11 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
 
 import ocucb
 from helpers import play_steps
 from ocucb import Bandit, problems
 from ocucb.live import rules
-from ocucb.live.summary import interval, student_interval
 from ocucb.policies import FAMILIES
 from ocucb.random import CHOICES, REWARDS, start_stream
 
@@ -348,57 +346,6 @@ def test_rounding_that_swamps_rewards_is_noticed():
 
 
 # Intervals
-
-
-def e_value(rewards, mean):
-    """The ratio of two marginal likelihoods, by numerical integration over sigma and the shift."""
-    T, r = len(rewards), 1.0
-
-    def likelihood(sigma, centre):
-        return np.exp(stats.norm.logpdf(rewards, centre, sigma).sum())
-
-    def null(log_sigma):
-        return likelihood(math.exp(log_sigma), mean)
-
-    def mixed(shift, log_sigma):
-        sigma = math.exp(log_sigma)
-        return likelihood(sigma, mean + sigma * shift) * stats.norm.pdf(shift, 0, 1 / math.sqrt(r))
-
-    centre = math.log(np.std(rewards) + abs(np.mean(rewards) - mean))
-    around = (centre - 25.0 / T, centre + 40.0 / T)
-    below = integrate.quad(null, *around, epsrel=1e-8)[0]
-    return integrate.dblquad(mixed, *around, -9.0, 9.0, epsrel=1e-6)[0] / below
-
-
-def test_intervals_are_where_the_test_does_not_reject():
-    rewards = np.array([1.2, 0.3, 2.2, 1.9, 0.8, 1.1, 0.6])
-    mean, squares = rewards.mean(), ((rewards - rewards.mean()) ** 2).sum()
-    for level in (0.8, 0.95):
-        (low,), (high,) = student_interval(
-            np.array([mean]), np.array([7.0]), np.array([squares]), level
-        )
-        assert mean - low == pytest.approx(high - mean)
-        for end in (low, high):
-            assert e_value(rewards, end) == pytest.approx(1 / (1 - level), rel=1e-3)
-
-
-def test_intervals_of_unknown_scale_hold_at_all_times():
-    """At level 0.8, of 400 sequences of 2,000 rewards at most 20% ever lie outside, and not few.
-
-    About 13% do; both limits are more than 3 standard errors away, and the seed is fixed.
-    """
-    rng = np.random.default_rng(8)
-    rewards = rng.normal(5.0, 3.0, size=(400, 2000))
-    counts = np.arange(1.0, 2001.0)
-    means = np.cumsum(rewards, axis=1) / counts
-    squares = np.cumsum(rewards**2, axis=1) - counts * means**2
-    squares[:, 0] = 0.0
-    low, high = student_interval(means, np.broadcast_to(counts, means.shape), squares, 0.8)
-    missed = ((low > 5.0) | (high < 5.0)).any(axis=1).mean()
-    assert 0.05 < missed <= 0.2, missed
-    # in the long run as wide as if sigma were known
-    known_low, known_high = interval(means[:, -1], counts[-1:], 3.0, 0.8)
-    assert np.median((high - low)[:, -1] / (known_high - known_low)) == pytest.approx(1.1, abs=0.1)
 
 
 def test_the_summary_does_not_pretend_to_know_sigma(tmp_path):

@@ -19,6 +19,7 @@ def block(first: int = 0) -> Moments:
     regret = np.cumsum(rng.exponential(1.0, (RUNS, CHECKPOINTS)), axis=1)
     outcome = Outcome(regret, pulls, np.zeros((RUNS, 0)), rng.normal(size=(*regret.shape, 2)))
     outcome = outcome._replace(advice=rng.uniform(0.0, 1.0, (RUNS, len(ADVICE))))
+    outcome = outcome._replace(optimal=rng.integers(0, 2, regret.shape).astype(float))
     return Moments.of(outcome, rng.uniform(0.5, 1.5, RUNS), np.array([0.0, 0.5]), first)
 
 
@@ -51,6 +52,7 @@ def test_a_term_is_averaged_by_its_declaration_alone():
                 np.zeros((20, 0)),
                 np.zeros((20, 1, 2)),
                 advice=np.zeros((20, len(ADVICE))),
+                optimal=np.zeros((20, 1)),
             ),
             np.ones(20),
             np.array([0.0, 0.5]),

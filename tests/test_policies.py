@@ -16,7 +16,8 @@ from scipy import stats
 import ocucb
 from helpers import ROOT, play_steps
 from ocucb import problems
-from ocucb.policies import FAMILIES, parse_policy
+from ocucb.policies import FAMILIES, parse_policy, to_policies
+from ocucb.policies._families import names_of, spelled
 from ocucb.policies._rules import BonusRule, ChoiceRule, SamplingRule
 from policy_table import INDEX, PROBLEMS, SETTINGS, TABLE, entry_of, make
 
@@ -447,6 +448,48 @@ def test_wrong_functions_are_refused():
         ocucb.index_policy(lambda pulls, t, horizon, arms, a: 1.0)
     with pytest.raises(TypeError, match="is not stated as a bonus"):
         ocucb.ThompsonSampling().bonus(1, 2, 3, 4)
+
+
+def test_names_that_people_type():
+    """As tables print them, as Python writes them, or as they are called elsewhere."""
+    for family in FAMILIES.values():
+        for name in (family.label, family.label.upper(), family.source.__name__, *family.aliases):
+            assert make(name).family is family, name
+    spellings = [name for one in FAMILIES.values() for name in {*map(spelled, names_of(one))}]
+    assert len(spellings) == len({*spellings}), "two policies share a name"
+    for text in SETTINGS:
+        assert make(make(text).label) == make(repr(make(text))) == make(text)
+    assert make("UCB1").bonus(3, 50, 100, 2) == make("ucb:constant=8").bonus(3, 50, 100, 2)
+    assert make("\N{GREEK SMALL LETTER EPSILON}-greedy").name == "epsilon-greedy:epsilon=0.1"
+    assert make("KL-UCB++").name == "kl-ucb-plus-plus"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("ucbb", ValueError, r"unknown policy 'ucbb'; did you mean ucb( or [\w-]+)?\?"),
+        ("thomson", ValueError, r"did you mean thompson\?"),
+        ("ocucb:alhpa=2", TypeError, r"OCUCB has no parameter 'alhpa'; did you mean alpha\?"),
+        (lambda pulls: 1.0, TypeError, "got the function <lambda>: decorate it with @ocucb.index_"),
+    ],
+)
+def test_what_was_meant(given, error, words):
+    with pytest.raises(error, match=words):
+        to_policies(given)
+
+
+def test_classes_of_other_libraries_are_pointed_to_the_decorators():
+    class Mine:
+        def select(self) -> int:
+            return 0
+
+        def update(self, arm: int, reward: float) -> None:
+            pass
+
+    words = "got the class Mine: write its select as a function that returns an arm, and decorate"
+    for player in (Mine, Mine(), [Mine()]):
+        with pytest.raises(TypeError, match=words):
+            ocucb.simulate(player, problems.gap(), 10, 5)
 
 
 def test_labels_are_written_as_in_papers():

@@ -8,7 +8,7 @@ from scipy import stats
 
 import ocucb
 from ocucb import problems
-from ocucb.problems import parse_problem
+from ocucb.instances import parse_problem
 from ocucb.random import REWARDS, start_stream, uniform
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import ocucb
 from helpers import ROOT
-from ocucb.policies import NAMES
+from ocucb.policies import FAMILIES, NAMES
 
 STUB = ROOT / "src" / "ocucb" / "policies" / "_names.pyi"
 
@@ -109,7 +109,7 @@ def test_a_new_policy_is_one_file(tmp_path):
         "live": "b",
         "league": ["ours"],
         "reference": True,
-        "others": len(NAMES) + 1,
+        "others": len(FAMILIES) + 1,
     }
     listed = run("-m", "ocucb", "policies")
     assert "half-root\n    mean + sigma * width / sqrt(T)\n    width = 0.5; must be > 0" in listed

@@ -33,7 +33,7 @@ def moments(regret: np.ndarray, pulls: np.ndarray) -> Moments:
     """Reduce plain runs."""
     runs = len(regret)
     outcome = Outcome(regret, pulls, np.zeros((runs, 0)), np.zeros((*regret.shape, 2)))
-    outcome = outcome._replace(advice=np.zeros((runs, len(ADVICE))))
+    outcome = outcome._replace(advice=np.zeros((runs, len(ADVICE))), optimal=np.zeros(regret.shape))
     return Moments.of(outcome, np.ones(runs), np.arange(float(pulls.shape[1])))
 
 
@@ -70,6 +70,7 @@ def test_errors_do_not_depend_on_the_scale_of_the_regret(exponent):
                 Outcome(
                     *(scale * regret[cut], pulls[cut], none[cut], luck[cut]),
                     advice=scale * advice[cut],
+                    optimal=luck[cut][:, :, 0],
                 ),
                 weights[cut],
                 scale * np.arange(2.0),
@@ -392,7 +393,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
         ('{"format": "ocucb-simulation", "format_version": 3}', "saved in format 3"),
-        ('{"format": "ocucb-simulation", "format_version": 5}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 6}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],
@@ -536,12 +537,14 @@ def test_the_table_says_what_tilted_runs_are_worth():
         )
         return result, result.table().splitlines()[4:]
 
-    result, (line, *others) = footer("tilted")
-    assert line.startswith("OCUCB: tilted runs, worth ")
-    assert "plain ones; mean weight " in line
-    assert len(others) == 1
+    result, (line,) = footer("tilted")
+    assert line.startswith("Runs are worth so many plain ones: OCUCB ")
+    assert line.count("(tilted, mean weight ") == sum(one.sampling == "tilted" for one in result)
+    assert ", Uniform " in line
     assert abs(result["ocucb"].weight.value - 1.0) < 5.0 * result["ocucb"].weight.stderr
-    assert [line.split(" worth ")[0] for line in footer("plain")[1]] == ["OCUCB: plain runs,"]
+    plain, (line,) = footer("plain")
+    worth = float(f"{plain['ocucb'].effective_runs:.1e}")
+    assert line == f"Runs are worth so many plain ones: OCUCB {worth:,.0f}."
 
 
 def test_estimates_have_a_value_and_an_error():

@@ -69,12 +69,26 @@ def test_a_floor_too_small_to_be_played_breaks_nothing():
 
 
 def test_propensities_that_are_not_known_are_null():
-    machine = Machine(rules(policy="thompson", floor=0.2), 7)
+    machine = Machine(rules(policy="mots", floor=0.2), 7)
     for number in range(1, 40):
         arm, propensity = machine.choose(number)
         machine.reward(arm, 0.5)
         assert (propensity is None) == (number > 3), "the first arms are certain"
     assert machine.chances() is None
+
+
+def test_propensities_of_thompson_sampling_are_known():
+    """They are those of all arms before the decision, and at least the floor."""
+    for policy, bounds in (("thompson", None), ("beta-thompson", [0, 1]), ("oc-thompson", [0, 1])):
+        sigma = 1.0 if bounds is None else None
+        machine = Machine(rules(policy=policy, floor=0.1, bounds=bounds, sigma=sigma), 7)
+        for number in range(1, 40):
+            chances = machine.chances()
+            assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+            arm, propensity = machine.choose(number)
+            assert propensity == pytest.approx(chances[arm], rel=1e-12)
+            assert propensity >= 0.1
+            machine.reward(arm, float(number % 3 == arm))
 
 
 def test_a_control_has_its_share_and_is_no_arm_of_the_policy():

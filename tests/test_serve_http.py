@@ -102,7 +102,7 @@ BAD = [
     ("PUT", "/v1/bandits/y", {**RULES, "horizon": 0}, 422, "horizon: input should be greater"),
     ("PUT", "/v1/bandits/y", {**RULES, "horizon": 2**60}, 422, "horizon: input should be less"),
     ("PUT", "/v1/bandits/y", {**RULES, "horizon": 1.5}, 422, "horizon: input should be a valid"),
-    ("PUT", "/v1/bandits/y", {**RULES, "policy": "ocub"}, 422, "unknown policy 'ocub'; choose"),
+    ("PUT", "/v1/bandits/y", {**RULES, "policy": "ocub"}, 422, "unknown policy 'ocub'; did"),
     ("PUT", "/v1/bandits/y", {**RULES, "policy": "ocucb:alpha=-1"}, 422, "alpha must be > 0"),
     ("PUT", "/v1/bandits/y", {**RULES, "bounds": [1, 0]}, 422, "the lower one first, got 1 and 0."),
     ("PUT", "/v1/bandits/y", {**RULES, "sigma": 1}, 422, "give bounds, [low, high], or sigma, or"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import ocucb
 from helpers import same, wait_until
 from ocucb import scheduler, specification
 from ocucb._waiting import Interrupts
+from ocucb.progress import Compiling
 from policy_table import FIRST_SETTINGS, SKIPPING, entry_of
 
 
@@ -175,6 +177,11 @@ def test_memory_does_not_grow_with_runs():
         ({"runs": -5}, ValueError, "runs must be at least 1, got -5"),
         ({"workers": 0}, ValueError, "workers must be at least 1"),
         ({"sampling": "lucky"}, ValueError, "unknown sampling 'lucky'; choose from auto, plain"),
+        ({"seed": 1}, TypeError, r"simulate\(\) has no argument 'seed'; did you mean rng\?"),
+        ({"random_state": 1}, TypeError, r"no argument 'random_state'; did you mean rng\?"),
+        ({"checkpoint": [9]}, TypeError, r"no argument 'checkpoint'; did you mean checkpoints\?"),
+        ({"zzz": 1}, TypeError, "no argument 'zzz'; it has policies, problem, horizon, runs"),
+        ({"engine": "stepp"}, ValueError, r"unknown engine 'stepp'; did you mean step\?"),
         ({"engine": "warp"}, ValueError, "unknown engine 'warp'; choose from auto"),
         ({"workers": 10**6}, ValueError, "workers must be at most 1024"),
         ({"checkpoints": "12"}, TypeError, "checkpoints must be a list of rounds, got '12'"),
@@ -361,3 +368,28 @@ def test_a_forked_worker_hears_its_first_interrupt():
                 os._exit(3)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "wanted", "text"),
+    [
+        (Terminal, None, "\r\x1b[2Kcompiling OCUCB … 0 s"),
+        (io.StringIO, True, "compiling OCUCB …\n"),
+        (io.StringIO, None, ""),
+        (Terminal, False, ""),
+    ],
+)
+def test_compiling_is_announced_to_whoever_waits(monkeypatch, stream, wanted, text):
+    monkeypatch.setattr(Compiling, "patience", 0.001)
+    monkeypatch.setattr(sys, "stderr", stream())
+    with Compiling(wanted) as note:
+        note.begin("OCUCB")
+        wait_until(lambda: text in sys.stderr.getvalue(), "an announcement")
+    last = sys.stderr.getvalue()
+    assert last.endswith("\r\x1b[2K" if text.startswith("\r") else text)
+    assert "OCUCB" in last or not text

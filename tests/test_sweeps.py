@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ocucb
 from helpers import invoke
@@ -300,8 +302,8 @@ def toy(noise, rng):
 def test_errors_of_maximum_ratio_and_crossing_cover():
     """On curves with normal noise: of 400 intervals each, 365 to 392 (91 to 98%) hold.
 
-    With 31 degrees of freedom two standard errors cover 94.6%: a correct one would be outside with
-    probability 0.3% per statement; the seed is fixed.
+    They are quantiles of Student's distribution, so a correct one would be outside with probability
+    0.3% per statement; the seed is fixed.
     """
     rng = np.random.default_rng(6)
     hits = {"where": 0, "regret": 0, "ratio": 0, "crossing": 0}
@@ -327,7 +329,10 @@ def test_jackknife_of_a_mean_is_its_standard_error():
     sample = np.random.default_rng(1).normal(size=BATCHES)
     out = ((sample.sum() - sample) / (BATCHES - 1))[:, None]
     found = jackknife(lambda curve: float(curve[0]), (np.array([sample.mean()]), out))
-    assert found.stderr == pytest.approx(sample.std(ddof=1) / np.sqrt(BATCHES))
+    student = stats.t.ppf(0.975, BATCHES - 1)
+    assert 2.0 * found.stderr == pytest.approx(
+        student * sample.std(ddof=1) / np.sqrt(BATCHES), rel=1e-4
+    )
 
 
 def coverage(truth, sweep, seeds):
@@ -456,9 +461,9 @@ def test_a_store_resumes_and_extends(tmp_path, monkeypatch):
         assert same(small(runs=2048, store=path), whole)
 
 
-def test_an_interrupted_sweep_resumes(tmp_path, monkeypatch):
-    path, whole = tmp_path / "runs.db", small()
-    play, left = clouds.Cloud.play, [20]
+def interrupt_after(patch, parts):
+    """Have Ctrl-C pressed once so many parts of clouds have been played."""
+    play, left = clouds.Cloud.play, [parts]
 
     def failing(self, first, runs, stop=None):
         left[0] -= runs > 0
@@ -466,13 +471,42 @@ def test_an_interrupted_sweep_resumes(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return play(self, first, runs, stop)
 
+    patch.setattr(clouds.Cloud, "play", failing)
+
+
+def test_an_interrupted_sweep_resumes(tmp_path, monkeypatch):
+    path, whole = tmp_path / "runs.db", small()
     with monkeypatch.context() as patch:
-        patch.setattr(clouds.Cloud, "play", failing)
-        with pytest.raises(KeyboardInterrupt):
+        interrupt_after(patch, 20)
+        with pytest.raises(ocucb.SweepInterrupted):
             small(store=path, workers=1)
     with ocucb.Store(path) as store:
         assert store._database.execute("select count(*) from sums").fetchone()[0] > 0
     assert same(small(store=path), whole)
+
+
+def test_an_interrupted_sweep_has_the_curves_so_far(monkeypatch):
+    """Of 64 parts, 55 are played, so the second curve has some 20 of its 32 batches."""
+    whole = small()
+    interrupt_after(monkeypatch, 55)
+    with pytest.raises(ocucb.SweepInterrupted) as caught:
+        small(workers=1)
+    found = caught.value.result
+    assert found[0].runs == 512
+    assert 16 * 16 <= found[1].runs < 512
+    assert np.array_equal(found[0].regret, whole[0].regret)
+    apart = np.abs(found[1].regret - whole[1].regret) / found[1].stderr
+    assert apart.max() < 4.0
+    assert 1.0 < (found[1].stderr / whole[1].stderr).mean() < 2.0
+    assert found[1].maximum().regret.stderr > 0.0
+    assert ocucb.SweepInterrupted is type(caught.value)
+
+
+def test_an_interrupted_sweep_may_have_no_curve(monkeypatch):
+    interrupt_after(monkeypatch, 9)
+    with pytest.raises(ocucb.SweepInterrupted) as caught:
+        small(workers=1)
+    assert caught.value.result is None
 
 
 def test_precision_is_met_or_a_warning_says_so():
@@ -583,9 +617,33 @@ def test_command_line(tmp_path):
     assert printed["curves"][0]["mean_regret"] == expected[0].regret.tolist()
 
 
+def test_control_c_prints_the_curves_so_far(monkeypatch, tmp_path):
+    monkeypatch.setattr("os._exit", lambda code: sys.exit(code))
+    interrupt_after(monkeypatch, 30)
+    words = "sweep -p ucb --problem gap:K=2 --over gap=0.2:0.8:4 -n 200 -r 512 --seed 1".split()
+    done = invoke(*words, "--workers", "1", "--store", tmp_path / "runs.db")
+    assert done.exit_code == 130
+    assert done.stdout.splitlines()[0].split() == ["gap", "UCB", "±", "2", "s.e."]
+    first, second = done.stderr.splitlines()
+    assert first == "Interrupted: the numbers are those of the finished runs."
+    assert second.endswith("runs.db; the same command resumes.")
+
+
+def test_values_are_read_in_full():
+    """Not with the six digits of a short name."""
+    gaps = [0.123456789, 0.2, 1 / 3]
+    axis = measure.axis_of("ucb", [ocucb.gap(2, d) for d in gaps], 10, None)
+    assert axis.values.tolist() == gaps
+    assert axis.problems[1].name == "gap:K=2,gap=0.2"
+    axis = measure.axis_of("ucb", [ocucb.prior("normal:K=3", sd=d) for d in gaps], 10, None)
+    assert (axis.name, axis.values.tolist()) == ("sd", gaps)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        ("--over gap=0.1:0.1:3", "must have two different ends, got '0.1:0.1:3'"),
+        ("--over gap=0.1,0.2,0.1", "must differ, got 0.1 twice"),
         ("--over gap", "must have the form NAME=VALUES"),
         ("--over gap=1:2", "FROM:TO:POINTS"),
         ("--over gap=0:2:3:log", "must be above 0"),

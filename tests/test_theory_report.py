@@ -35,11 +35,34 @@ def test_command_prints_every_bound():
     assert done.exit_code == 0, done.stderr
     assert "H   = 104" in done.stdout
     assert "H_i = inf, 204, 12" in done.stdout
-    assert "     80.00  shape  OCUCB, theorem 1 (ocucb): this problem\n" in done.stdout
-    assert "  276.31  limit  Lai and Robbins (consistent policies)" in done.stdout
+    assert "     80.00  shape    OCUCB, theorem 1 (ocucb): this problem\n" in done.stdout
+    assert "  276.31  limit    Lai and Robbins (consistent policies)" in done.stdout
     assert "  equal gaps: the paper's theorem 19 covers only one best arm" in done.stdout
     for statement in STATEMENTS.values():
         assert f" {statement.title}" in done.stdout
+
+
+def test_the_sharpest_comes_first_and_vacuous_bounds_say_so():
+    report = theory.report(ocucb.gaussian([0, -0.1, -0.5]), 100_000)
+    found = report.to_dict()["bounds"]
+    for side, sign in (("upper", 1), ("lower", -1)):
+        mine = [one for one in found if one["side"] == side]
+        kinds = [one["kind"] for one in mine]
+        assert kinds == sorted(kinds, key=["bound", "shape", "limit"].index)
+        for kind in {*kinds}:
+            values = [sign * one["value"] for one in mine if one["kind"] == kind]
+            assert values == sorted(values)
+    trivial = 100_000 * 0.5
+    for one in found:
+        useless = one["value"] >= trivial if one["side"] == "upper" else one["value"] <= 0
+        assert one["vacuous"] == (useless and one["kind"] == "bound")
+    marked = [one["statement"] for one in found if one["vacuous"]]
+    assert {"ocucb_bound", "moss_promise_lower_bound"} <= {*marked}
+    assert not {"ucb_bound", "moss_bound", "ucb_worst_case_shape"} & {*marked}
+    text = report.table()
+    said = "vacuous  no regret exceeds n times the largest gap, 50000.00"
+    assert text.count(said) + text.count("vacuous  no regret is below 0") == len(marked)
+    assert text.index("UCB, constant 8 (") < text.index("MOSS, constant 4 (") < text.index(said)
 
 
 def test_command_with_json_plot_and_measurement(tmp_path):

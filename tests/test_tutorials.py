@@ -23,7 +23,7 @@ nbclient = pytest.importorskip("nbclient")
 TUTORIALS = sorted(
     set((ROOT / "docs" / "tutorials").glob("*.md")) - {ROOT / "docs/tutorials/index.md"}
 )
-SCRIPTS = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
+SCRIPTS = sorted((ROOT / "docs" / "gallery").rglob("plot_*.py"))
 FEW = 40  # runs
 COST = re.compile(r"(\d+) s the first time, (\d+) s again")
 

@@ -1,4 +1,4 @@
-"""Slow and obvious twins of divergences of rewards in [0, 1], and of what is made of them."""
+"""Slow and obvious twins of divergences of rewards in [0, 1], what is made of them, and draws."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf, isclose, log
 from typing import Any
 
-from ocucb.random import below
+from ocucb.random import below, uniform
 
 
 def bernoulli_kl(p: float, q: float) -> float:
@@ -44,6 +44,16 @@ def least_divergence(mean: float, V: float, q: float) -> float:
     a = 0.0 if mean * (1 - mean) == V else max(0.0, mean - V / (1 - mean))
     p = (mean - a) / (1 - a)
     return bernoulli_kl(p if p > 1e-12 else 0.0, (q - a) / (1 - a))
+
+
+def draw(weights: list[float], stream: Any) -> int:
+    """Return a place with probability proportional to its weight."""
+    place = uniform(stream) * sum(weights)
+    for i, weight in enumerate(weights):
+        place -= weight
+        if place < 0:
+            return i
+    return max(i for i, weight in enumerate(weights) if weight > 0)
 
 
 def argmax(values: list[float], stream: Any) -> int:

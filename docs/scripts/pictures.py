@@ -89,7 +89,7 @@ def command(text: str, file: str) -> list[str]:
     """
     usual = f"ocucb {file.removesuffix('.png')} --plot"
     found = re.search(
-        rf"(ocucb [^`]*--plot {re.escape(file)}|{usual}$|{usual}`)", text, re.MULTILINE
+        rf"(ocucb [^`\n]*--plot {re.escape(file)}|{usual}$|{usual}`)", text, re.MULTILINE
     )
     assert found, file
     return shlex.split(found[0].strip("`"))

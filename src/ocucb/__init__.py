@@ -16,13 +16,24 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
-    "live": ["Bandit", "Summary"],
+    "inference.analysis": ["Analysis", "Finding", "analyse"],
+    "instances": ["parse_problem"],
+    "linear_problems": [
+        "contexts",
+        "data",
+        "end_of_optimism",
+        "linear",
+        "sphere",
+        "unit_vectors",
+    ],
+    "live": ["Bandit", "Summary", "Verdict"],
     "policies": [
         "Policy",
         "PolicyFamily",
         "choice_policy",
         "index_policy",
         "kl_policy",
+        "linear_policy",
         "parse_policy",
         "sampling_policy",
     ],  # and every policy, which only that package knows
@@ -37,15 +48,15 @@ _HOME = {
         "gap",
         "gaussian",
         "moss_failure",
-        "parse_problem",
         "uniform_arms",
         "uniform_rewards",
     ],
+    "planning": ["PlanPoint", "PlanResult", "plan"],
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
-    "sweeps": ["Maximum", "SweepCurve", "SweepResult", "sweep"],
+    "sweeps": ["Maximum", "SweepCurve", "SweepInterrupted", "SweepResult", "sweep"],
 }
 _PACKAGES = ["figures", "gittins", "testing", "theory"]
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -55,13 +66,28 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .inference.analysis import Analysis as Analysis
+    from .inference.analysis import Finding as Finding
+    from .inference.analysis import analyse as analyse
+    from .instances import parse_problem as parse_problem
+    from .linear_problems import contexts as contexts
+    from .linear_problems import data as data
+    from .linear_problems import end_of_optimism as end_of_optimism
+    from .linear_problems import linear as linear
+    from .linear_problems import sphere as sphere
+    from .linear_problems import unit_vectors as unit_vectors
     from .live import Bandit as Bandit
     from .live import Summary as Summary
+    from .live import Verdict as Verdict
+    from .planning import PlanPoint as PlanPoint
+    from .planning import PlanResult as PlanResult
+    from .planning import plan as plan
     from .policies import Policy as Policy
     from .policies import PolicyFamily as PolicyFamily
     from .policies import choice_policy as choice_policy
     from .policies import index_policy as index_policy
     from .policies import kl_policy as kl_policy
+    from .policies import linear_policy as linear_policy
     from .policies import parse_policy as parse_policy
     from .policies import sampling_policy as sampling_policy
     from .policies._names import *  # noqa: F403
@@ -76,7 +102,6 @@ if TYPE_CHECKING:
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure
-    from .problems import parse_problem as parse_problem
     from .problems import uniform_arms as uniform_arms
     from .problems import uniform_rewards as uniform_rewards
     from .results import Estimate as Estimate
@@ -88,6 +113,7 @@ if TYPE_CHECKING:
     from .store import StoreError as StoreError
     from .sweeps import Maximum as Maximum
     from .sweeps import SweepCurve as SweepCurve
+    from .sweeps import SweepInterrupted as SweepInterrupted
     from .sweeps import SweepResult as SweepResult
     from .sweeps import sweep as sweep
     from .tuning import TuningInterrupted as TuningInterrupted

@@ -42,7 +42,8 @@ _SETTINGS = (
 NO_KERNELS = frozenset(
     [
         *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
-        *("tuning", "sweeps", "testing", "theory", "reports", "paper", "league", "serve", "cli"),
+        *("tuning", "sweeps", "testing", "theory", "reports", "paper", "league", "planning"),
+        *("serve", "cli"),
         "__main__",
     ]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import reprlib
 import textwrap
@@ -74,6 +75,18 @@ def to_float(value: Any, what: str, place: str = "between -1e308 and 1e308") -> 
         raise TypeError(f"{what} must be a number, got {shown(value)}.") from None
 
 
+def to_level(value: Any) -> float:
+    """Convert a confidence level, or raise an error.
+
+    >>> to_level(0.95)
+    0.95
+    """
+    level = to_float(value, "level", "between 0 and 1")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level:g}.")
+    return level
+
+
 def to_floats(values: Any, what: str, place: str = "between -1e308 and 1e308") -> Floats:
     """Convert numbers to an array of floats of the same shape, as `to_float` does with one.
 
@@ -109,6 +122,16 @@ def split_specification(text: str) -> tuple[str, dict[str, float]]:
     return name.strip(), numbers
 
 
+def in_full(value: float) -> str:
+    """Write a number with the digits that it takes to read it again.
+
+    >>> in_full(0.3), in_full(2.0), in_full(0.1234567)
+    ('0.3', '2', '0.1234567')
+    """
+    text = f"{value:g}"
+    return text if float(text) == value else repr(value)
+
+
 def to_number(text: str, what: str) -> float:
     """Parse a number; fractions such as ``1/3`` are allowed."""
     try:
@@ -116,6 +139,27 @@ def to_number(text: str, what: str) -> float:
         return float(top) / float(bottom) if slash else float(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{what} must be a number, got {shown(text)}.") from None
+
+
+def remedy(
+    given: Any,
+    known: Iterable[str],
+    spelled: Callable[[str], str] = str.casefold,
+    all_: str = "choose from",
+) -> str:
+    """Return the end of an error about a name that is not known: the nearest, or all there are.
+
+    `spelled` returns a name without what does not matter when it is typed; `all_` begins the list.
+
+    >>> remedy("gpa", ["gap", "uniform"]), remedy("ten", ["gap", "uniform"])
+    ('did you mean gap?', 'choose from gap, uniform.')
+    """
+    names = list(known)
+    if isinstance(given, str) and len(given) < 100:  # longer ones would take long
+        forms = {spelled(name): name for name in names}
+        for near in difflib.get_close_matches(spelled(given), forms, n=1, cutoff=0.66):
+            return f"did you mean {forms[near]}?"
+    return f"{all_} {', '.join(names)}."
 
 
 def listed(texts: Iterable[str], last: str = "and") -> str:
@@ -248,9 +292,12 @@ def with_error(
 
     >>> with_error(12.3456, 0.1234), with_error(1234.56, 12.3, digits=1, group=",")
     (('12.35', '± 0.12'), ('1,235', '± 12'))
+    >>> with_error(10.2, 1e-15)
+    ('10.20', '± 0.00')
     """
     decimals = 2
-    if 0.0 < half_width < math.inf:
+    # an error of rounding alone, or too small to be shown, is no reason for more digits
+    if max(5e-10, 1e-9 * abs(value)) < half_width < math.inf:
         # 0.09999 is shown as 0.1
         decimals = min(9, max(0, digits - 1 - math.floor(math.log10(half_width * 1.0001))))
     style = f"{group}.{decimals}f"

@@ -61,6 +61,8 @@ def obstacle(problems: Sequence[Any], horizon: int) -> str | None:
             return "they have different arms"
         if problem.sigma != first.sigma or not np.array_equal(problem.scales, first.scales):
             return "their arms differ in more than the means"
+        if not np.array_equal(problem.features, first.features):
+            return "their arms have different features"
     if not all(heard(problem, horizon).all() for problem in problems):
         return "rounding drowns the noise of some arms"
     return None

@@ -21,7 +21,15 @@ import numpy as np
 
 from ._compile import specialise, translate_numba_errors
 from ._memo import cached_property
-from ._text import listed, shown, split_specification, to_count, to_float
+from ._text import (
+    in_full,
+    listed,
+    remedy,
+    shown,
+    split_specification,
+    to_count,
+    to_float,
+)
 from ._types import Counts, Floats, Words
 from ._users import Snapshot, is_ours, plain
 from .problems import MOST_ARMS, Problem, of_kind
@@ -503,7 +511,7 @@ def prior(
         sigma = numbers.pop("sigma", sigma)
         parameters = {**numbers, **parameters}
         if name not in PRIORS:
-            raise ValueError(f"unknown prior {shown(name)}; choose from {', '.join(PRIORS)}.")
+            raise ValueError(f"unknown prior {shown(name)}; {remedy(name, PRIORS)}")
         if rewards is not None:
             raise ValueError(f"rewards is for functions of your own; {name!r} has its own kind.")
         one = PRIORS[name]
@@ -596,8 +604,8 @@ def _of_function(
     scale = float(typical.scales[0])
     told = None if recipe.takes_scales else typical.sigma
     written = [f"K={arms}"] if K is not None else []
-    written += [f"{key}={value:g}" for key, value in values.items()]
-    written += [f"sigma={sigma:g}"] if sigma is not None else []
+    written += [f"{key}={in_full(value)}" for key, value in values.items()]
+    written += [f"sigma={in_full(sigma)}"] if sigma is not None else []
     label = f"prior {name}" + (f":{','.join(written)}" if written else "")
     source = Formula(recipe, tuple(values.values()), arms, shares, scale, told)
     return Prior(label, typical.rewards, arms, source)

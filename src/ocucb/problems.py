@@ -2,7 +2,8 @@
 
 A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`,
 `beta_rewards` and `custom_rewards` make one from means, `empirical` from rewards that were seen;
-`gap`, `moss_failure`, `uniform_arms` and `conjecture` make the paper's.
+`gap`, `moss_failure`, `uniform_arms` and `conjecture` make the paper's. `linear_problems` has those
+whose arms have features.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ._memo import cached_property
-from ._text import shown, split_specification, to_count
+from ._text import in_full, remedy, shown, to_count
 from ._types import Floats, Words
 from ._users import plain
 from ._vectors import Numbers, to_bounds, to_positive, to_vector
@@ -59,6 +60,11 @@ class Problem:
         and where the last end. Empty for other kinds.
     check : bool
         Whether to check before play that rewards have the means and bounds that they claim.
+    features : ndarray
+        A row of numbers for each arm, which policies for arms with features are told; empty if
+        there are none. Where they are drawn anew in each round, only the shape counts.
+    reach : float
+        Where they are, a regret that no round exceeds, or hardly any.
 
     Examples
     --------
@@ -78,9 +84,11 @@ class Problem:
     paper_horizon: int | None = None
     table: Floats = field(default_factory=lambda: np.empty(0))
     check: bool = False
+    features: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    reach: float = 0.0
 
     def __post_init__(self) -> None:
-        for vector in (self.means, self.scales, self.gaps, self.table):
+        for vector in (self.means, self.scales, self.gaps, self.table, self.features):
             vector.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -100,8 +108,8 @@ class Problem:
 
     @property
     def largest_gap(self) -> float:
-        """The gap of the worst arm."""
-        return float(self.gaps.max())
+        """The gap of the worst arm; with features drawn in each round, the `reach`."""
+        return max(float(self.gaps.max()), self.reach)
 
     @property
     def typical(self) -> Problem:
@@ -119,10 +127,12 @@ class Problem:
         digest = hashlib.sha256((self.rewards.name + self.rewards.code.identity).encode())
         digest.update(self.means.tobytes())
         digest.update(self.scales.tobytes())
-        if self.rewards.inputs != SAMPLERS[0]:  # nobody else knows the table
+        if self.rewards.inputs != SAMPLERS[0] or self.rewards.rounds:  # nobody else knows the table
             digest.update(self.table.tobytes())
         if self.rewards.unit and not self.rewards.binary:  # which a policy may know
             digest.update(b"unit")
+        if self.features.size:
+            digest.update(f"features {self.features.shape}".encode() + self.features.tobytes())
         return digest.hexdigest()
 
     def reward(self, arm: int, stream: Words, mean: float | None = None) -> float:
@@ -139,7 +149,10 @@ class Problem:
         return replace(self, rewards=replace(self.rewards))
 
     def __repr__(self) -> str:
-        return f"<problem {self.name}: {self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}>"
+        told = f"{self.arms} arms, {self.rewards.name}, sigma={self.sigma:g}"
+        if self.features.size:
+            told += f", {self.features.shape[1]} features"
+        return f"<problem {self.name}: {told}>"
 
 
 UNEQUAL = "; sigma "  # in the name of a problem whose arms differ in this, before the list
@@ -411,7 +424,7 @@ def takes_sigma(name: str) -> bool:
     (True, False)
     """
     if name not in KINDS:
-        raise ValueError(f"unknown kind of reward {shown(name)}; choose from {', '.join(KINDS)}.")
+        raise ValueError(f"unknown kind of reward {shown(name)}; {remedy(name, KINDS)}")
     return "sigma" in inspect.signature(KINDS[name]).parameters
 
 
@@ -431,7 +444,7 @@ def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | 
     return replace(problem, name=_named(name, problem.scales), paper_horizon=horizon)
 
 
-def _arms(K: int, least: int = 1) -> int:
+def to_arms(K: int, least: int = 1) -> int:
     """Return a number of arms that fits in memory."""
     K = to_count(K, "K", least)
     if K > MOST_ARMS:
@@ -457,13 +470,13 @@ def gap(K: int = 2, gap: float = 0.3, sigma: Numbers | float = 1.0) -> Problem:
     >>> ocucb.gap(K=3, gap=0.5).means
     array([ 0. , -0.5, -0.5])
     """
-    K = _arms(K)
+    K = to_arms(K)
     width = float(to_vector(gap, "gap", 1)[0])
     if width < 0:
         raise ValueError(f"gap must be at least 0, got {width:g}.")
     means = np.full(K, -width)
     means[0] = 0.0
-    return _instance(means, f"gap:K={K},gap={width:g}", sigma, None)
+    return _instance(means, f"gap:K={K},gap={in_full(width)}", sigma, None)
 
 
 def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
@@ -480,7 +493,7 @@ def moss_failure(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     >>> ocucb.moss_failure(K=4).means
     array([ 0.    , -0.0625, -1.    , -1.    ])
     """
-    K = _arms(K, least=2)
+    K = to_arms(K, least=2)
     means = np.full(K, -1.0)
     means[:2] = 0.0, -1.0 / (4.0 * K)
     return _instance(means, f"moss-failure:K={K}", sigma, K**3)
@@ -500,7 +513,7 @@ def uniform_arms(K: int = 10, sigma: Numbers | float = 1.0) -> Problem:
     >>> ocucb.uniform_arms(K=4).means
     array([ 0.  , -0.25, -0.5 , -0.75])
     """
-    K = _arms(K)
+    K = to_arms(K)
     return _instance(0.0 - np.arange(K) / K, f"uniform:K={K}", sigma, None)
 
 
@@ -518,43 +531,7 @@ def conjecture(K: int = 50, sigma: Numbers | float = 1.0) -> Problem:
     >>> ocucb.conjecture(K=4).means
     array([0.5 , 0.25, 0.  , 0.  ])
     """
-    K = _arms(K, least=2)
+    K = to_arms(K, least=2)
     means = np.zeros(K)
     means[:2] = 0.5, 0.5 - 1.0 / K
     return _instance(means, f"conjecture:K={K}", sigma, K**2)
-
-
-INSTANCES: dict[str, Callable[..., Problem]] = {
-    "gap": gap,
-    "moss-failure": moss_failure,
-    "uniform": uniform_arms,
-    "conjecture": conjecture,
-}
-
-
-def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
-    """Return the instance that `text` names, as on the command line.
-
-    Parameters
-    ----------
-    text : str
-        A name and its parameters: ``"gap:K=10,gap=0.3"``.
-    sigma : float or list of float, optional
-        Standard deviation of the rewards.
-
-    Examples
-    --------
-    >>> import ocucb
-    >>> ocucb.parse_problem("gap:K=10,gap=0.3")
-    <problem gap:K=10,gap=0.3: 10 arms, gaussian, sigma=1>
-    """
-    name, numbers = split_specification(text)
-    if name not in INSTANCES:
-        raise ValueError(f"unknown problem {shown(name)}; choose from {', '.join(INSTANCES)}.")
-    make = INSTANCES[name]
-    allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
-    for key in numbers:
-        if key not in allowed:
-            has = ", ".join(allowed)
-            raise ValueError(f"{name!r} has no parameter {shown(key)}; it has {has}.")
-    return make(**numbers, sigma=sigma)

@@ -1,9 +1,10 @@
-"""Progress bars of long work, shown on standard error if that is a terminal."""
+"""Progress of long work, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from ._text import duration
@@ -52,6 +53,49 @@ class ProgressBar:
         if line not in self._tasks:
             self._tasks[line] = self._bar.add_task(label, total=None, rate="", left="")
         self._bar.update(self._tasks[line], description=label, **values)
+
+
+class Compiling:
+    """Says what is being compiled and for how long, if anybody waits for it.
+
+    If `wanted` is None, it is said if standard error is a terminal, where the line disappears in
+    the end; elsewhere there is one line for each policy.
+    """
+
+    patience = 0.5  # seconds before it is said
+
+    def __init__(self, wanted: bool | None) -> None:
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._wanted = self._terminal if wanted is None else wanted
+        self._label, self._over = "", Event()
+        self._speaker = Thread(target=self._speak, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._wanted:
+            self._speaker.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        if self._wanted:
+            self._speaker.join()
+
+    def begin(self, label: str) -> None:
+        """Note what is compiled from now on."""
+        self._label = label
+
+    def _speak(self) -> None:
+        began, said = time.monotonic(), ""
+        while not self._over.wait(self.patience):
+            seconds = time.monotonic() - began
+            if self._terminal:
+                said = f"compiling {self._label} … {seconds:.0f} s"
+                print(f"\r\x1b[2K{said}", end="", file=sys.stderr, flush=True)
+            elif said != self._label:
+                said = self._label
+                print(f"compiling {said} …", file=sys.stderr, flush=True)
+        if self._terminal and said:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 class Meter(ProgressBar):

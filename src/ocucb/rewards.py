@@ -62,6 +62,10 @@ class Rewards:
         Every reward is 0 or 1.
     unit : bool
         Every reward lies in [0, 1], and policies may know it.
+    rounds : {"", "shared", "disjoint", "rows"}
+        How features and means are drawn anew in each round, if they are: see `engine.rounds`.
+    contexts : callable or None
+        ``contexts(features, t, stream)`` writes the features of round t.
     brownian : bool
         Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, observed at
         integer times.
@@ -76,11 +80,16 @@ class Rewards:
     binary: bool = False
     brownian: bool = False
     unit: bool = False
+    rounds: str = ""
+    contexts: Callable[..., None] | None = None
 
     @cached_property
     def code(self) -> Snapshot:
         """What kernels call, compiled; a user's is frozen at first use."""
-        return Snapshot({"draw": self.sample}, KINDS.get(self.name) is self)
+        functions: dict[str, Callable[..., Any]] = {"draw": self.sample}
+        if self.contexts is not None:
+            functions["contexts"] = self.contexts
+        return Snapshot(functions, KINDS.get(self.name) is self)
 
     @property
     def draw(self) -> Callable[..., float]:
@@ -252,6 +261,34 @@ def empirical_rewards(low: float, high: float) -> Rewards:
     """Return the kind of reward drawn from a problem's table, all of them between the bounds."""
     unit = low == 0.0 and high == 1.0
     return Rewards("empirical", _draw_empirical, bounds=Between(low, high), unit=unit)
+
+
+def _draw_on_sphere(features: Any, t: float, stream: Words) -> None:
+    for i in range(features.shape[0]):
+        total = 0.0
+        for j in range(features.shape[1]):
+            features[i, j] = normal(stream)
+            total += features[i, j] ** 2
+        for j in range(features.shape[1]):
+            features[i, j] /= sqrt(total)
+
+
+@lru_cache(maxsize=32)
+def rewards_in_contexts(contexts: Callable[..., None] | None, rounds: str) -> Rewards:
+    """Return Gaussian rewards whose means change with the round's features."""
+    draw = _draw_on_sphere if contexts is None else contexts
+    return Rewards("gaussian (contexts)", _draw_gaussian, rounds=rounds, contexts=draw)
+
+
+def _draw_mean(mean: float, scale: float, stream: Words) -> float:
+    return mean
+
+
+@lru_cache(maxsize=32)
+def rewards_of_rows(low: float, high: float) -> Rewards:
+    """Return rewards that are read from rows of data, all of them between the bounds."""
+    unit = low == 0.0 and high == 1.0
+    return Rewards("data", _draw_mean, bounds=Between(low, high), unit=unit, rounds="rows")
 
 
 @lru_cache(maxsize=32)

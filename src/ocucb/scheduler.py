@@ -263,7 +263,7 @@ def tilt(
         reason = "the pilot found no variation, or that it would do harm"
     if always:
         warnings.warn(
-            f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=3
+            f"{specification.policy.label} is sampled without tilting: {reason}.", stacklevel=4
         )
     return specification
 

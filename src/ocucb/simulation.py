@@ -19,16 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ._compile import cores
-from ._text import shown, to_count, to_float
+from ._keywords import hinted
+from ._text import remedy, shown, to_count, to_float
 from ._types import Counts
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
 from .importance import FEWEST_TILTED
-from .policies import Policy, PolicyFamily, to_policies
+from .policies import LinearRule, Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .priors import AnyProblem, Prior
 from .problems import Problem
-from .progress import Meter
+from .progress import Compiling, Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
 from .samplers import check_sampler
@@ -65,6 +66,7 @@ class SimulationInterrupted(KeyboardInterrupt):
         self.result = result
 
 
+@hinted
 def simulate(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problem: AnyProblem,
@@ -170,8 +172,8 @@ def simulate(
     threads = to_workers(workers)
     times = _checkpoints(checkpoints, horizon)
     if sampling not in ("auto", *SAMPLINGS):
-        known = ", ".join(("auto", *SAMPLINGS))
-        raise ValueError(f"unknown sampling {shown(sampling)}; choose from {known}.")
+        known = remedy(sampling, ("auto", *SAMPLINGS))
+        raise ValueError(f"unknown sampling {shown(sampling)}; {known}")
     if not isinstance(store, Store | str | os.PathLike | None):
         raise TypeError(f"store must be a path or a Store, got {shown(store)}.")
     if store is not None and rng is None:
@@ -181,6 +183,14 @@ def simulate(
         if policy.family.binary and not problem.rewards.binary:
             kind = problem.rewards.name
             raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
+        if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
+            raise ValueError(
+                f"{policy.label} plays arms with features only: make some with ocucb.linear."
+            )
+        if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
+            raise ValueError(
+                f"{policy.label} needs features that stay the same, but these change every round."
+            )
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)
@@ -188,14 +198,16 @@ def simulate(
             specification.check_identity()
         jobs.append(Job(specification, runs, share, control_variates=control_variates))
 
-    def prepare() -> None:
+    def prepare(note: Compiling) -> None:
         for job in jobs:
+            note.begin(job.specification.policy.label)
             job.specification.prepare()
 
     with ExitStack() as open_now:
         try:
             # All are compiled before the first is played, so that errors surface now.
-            interruptible(prepare)
+            with Compiling(progress) as note:
+                interruptible(lambda: prepare(note))
             keeper = store
             if keeper is not None and not isinstance(keeper, Store):
                 keeper = open_now.enter_context(Store(keeper))
@@ -250,7 +262,7 @@ def specify(
             f"{policy.label} on {problem.rewards.name} rewards gives other numbers each time, "
             f"whatever the seed, because versions of {thing} cannot be told apart: use plain "
             "functions, numbers and arrays in a formula.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return specification
 
@@ -265,7 +277,7 @@ def _check_rounding(policy: Policy, problem: AnyProblem, horizon: int) -> None:
         place += f", with sigma {problem.sigma:g}"
         if share > 1.0:
             raise ValueError(f"{policy.label}: rounding swamps the noise with {place}; {advice}.")
-        warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=4)
+        warnings.warn(f"{policy.label}: rounding matters with {place}; {advice}.", stacklevel=5)
 
 
 def _result(jobs: list[Job]) -> SimulationResult | None:
@@ -284,7 +296,7 @@ def _warn_if_short(job: Job) -> None:
             f"{job.specification.policy.label}: {job.merged.runs:,} runs give the mean regret to "
             f"{_percent(job.half_width / mean)}, not to {_percent(job.precision)}; allow "
             "more runs.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

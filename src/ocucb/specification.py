@@ -199,7 +199,7 @@ class Specification:
             its_problem = prior.problem(drawn, places[0]) if runs else prior.typical
             rows = self._rows(drawn, arms, places, first)
             found = self._played(its_problem, first, places.size, stop, rows)
-            for name in ("regret", "luck", "advice"):
+            for name in ("regret", "luck", "advice", "optimal"):
                 getattr(whole, name)[places] = getattr(found, name)
             ranks = order[places, :arms]
             whole.pulls[places, :arms] = np.take_along_axis(found.pulls, ranks, axis=1)

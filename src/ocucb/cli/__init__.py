@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from . import serve
+from .analyse import analyse
+from .plan import plan
 from .policies import gittins, policies
 from .reports import league, reproduce
 from .results import results
@@ -35,7 +37,19 @@ app = typer.Typer(
     ),
 )
 
-for _command in (simulate, sweep, tune, results, policies, gittins, reproduce, league, theory):
+for _command in (
+    simulate,
+    sweep,
+    tune,
+    plan,
+    results,
+    policies,
+    gittins,
+    reproduce,
+    league,
+    theory,
+    analyse,
+):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")
 

@@ -17,14 +17,15 @@ def policies(
     """List the policies with their formulae, parameters and sources.
 
     In the formulae, T is the arm's number of pulls, t the round, n the horizon, K the number of
-    arms.
+    arms. The last ones are for arms with d features; their norms are explained in docs/contexts.md.
 
     **Example**
 
     `ocucb policies`
     """
-    from ..policies import FAMILIES
+    from ..policies import FAMILIES, LINEAR
 
+    families = [*FAMILIES.values(), *LINEAR.values()]
     if as_json:
         rows = [
             {
@@ -33,11 +34,11 @@ def policies(
                 "parameters": dict(family.defaults),
                 "reference": family.reference,
             }
-            for family in FAMILIES.values()
+            for family in families
         ]
         return deliver(json.dumps(rows, indent=1))
     lines = []
-    for family in FAMILIES.values():
+    for family in families:
         lines += [family.name, f"    {family.formula}"]
         for name, default in family.defaults.items():
             valid, proved = family.valid.get(name), family.proved.get(name)

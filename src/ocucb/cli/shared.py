@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -44,7 +44,8 @@ Instance = Annotated[
     option(
         "NAME:KEY=VALUE,...",
         "One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
-        "uniform:K=10, moss-failure:K=50, conjecture:K=50.",
+        "uniform:K=10, moss-failure:K=50, conjecture:K=50. Or arms with features: "
+        "sphere:d=5,K=20,seed=1, unit-vectors:K=10,gap=0.3, end-of-optimism:epsilon=0.01,reach=8.",
     ),
 ]
 Prior = Annotated[
@@ -105,7 +106,7 @@ def rounds_of(horizon: str | None, problem: AnyProblem, example: str) -> int:
 
 def problem_of(means: str | None, problem: str | None, rewards: str, sigma: str | None) -> Problem:
     """Build the problem that the options describe."""
-    from .. import problems
+    from .. import instances, problems
     from .._text import to_number
 
     if (means is None) == (problem is None):
@@ -122,10 +123,11 @@ def problem_of(means: str | None, problem: str | None, rewards: str, sigma: str 
         assert means is not None
         vector = [to_number(part, "--means") for part in means.split(",")]
         return problems.of_kind(rewards, vector, spread)
-    made = problems.parse_problem(problem)
+    made = instances.parse_problem(problem)
     other = problems.of_kind(rewards, made.means, spread)
     _, unequal, sigmas = other.name.partition(problems.UNEQUAL)
-    return replace(other, name=f"{made.name}{unequal}{sigmas}", paper_horizon=made.paper_horizon)
+    name = f"{made.name}{unequal}{sigmas}"
+    return replace(other, name=name, paper_horizon=made.paper_horizon, features=made.features)
 
 
 def problem_or_prior(
@@ -232,6 +234,14 @@ def check_outputs(
         for picture in drawn:
             check_ending(picture)
     check_writable(*files, *drawn, store=store)
+
+
+def end_interrupted(store: Path | None) -> NoReturn:
+    """Say that what was printed is not all that was asked for, and end."""
+    print("Interrupted: the numbers are those of the finished runs.", file=sys.stderr)
+    if store is not None:
+        print(f"They are kept in {store}; the same command resumes.", file=sys.stderr)
+    os._exit(130)  # at once: threads may be in the middle of a long run
 
 
 def deliver(

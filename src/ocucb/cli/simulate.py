@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 
 from .._interrupt import on_interrupt
 from . import shared
-from .shared import File, Text, check_outputs, count, deliver, option, share
+from .shared import File, Text, check_outputs, count, deliver, end_interrupted, option, share
 
 DEFAULT_POLICIES = ["kl-ocucb", "ucb", "moss"]
 
@@ -166,7 +165,4 @@ def simulate(
         deliver(text, *files, (plot_tail, result.plot_tail), failures=failures)
     finally:
         if interrupted:
-            print("Interrupted: the numbers are those of the finished runs.", file=sys.stderr)
-            if store is not None:
-                print(f"They are kept in {store}; the same command resumes.", file=sys.stderr)
-            os._exit(130)  # at once: threads may be in the middle of a long run
+            end_interrupted(store)

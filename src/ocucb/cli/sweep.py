@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._interrupt import on_interrupt
 from . import shared
-from .shared import File, Text, check_outputs, count, deliver, option, share
+from .shared import File, Text, check_outputs, count, deliver, end_interrupted, option, share
 from .simulate import DEFAULT_POLICIES
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def sweep(
     players: Any = policy or DEFAULT_POLICIES
     check_outputs(csv, save, pictures=(plot,), store=store)
 
-    from ..problems import INSTANCES
+    from ..instances import INSTANCES
 
     problems: Any
     rounds: Any
@@ -123,28 +125,40 @@ def sweep(
         rounds = shared.rounds_of(horizon, problems, "1e4")
         players, parameter = _policies_over(players, name, values, family), name
 
+    from ..sweeps import SweepInterrupted
     from ..sweeps import sweep as run
 
     if store is not None and seed is None:
         seed = "0"  # resuming from a store needs the same seed again
-    result = run(
-        players,
-        problems,
-        rounds,
-        over=parameter,
-        runs=count(runs, "--runs", 256),
-        precision=share(precision, "--precision"),
-        rng=count(seed, "--seed", least=0),
-        workers=count(workers, "--workers"),
-        executor=shared.cluster(dask),
-        store=store,
-    )
+    interrupted = False
+    try:
+        with on_interrupt(signal.default_int_handler):  # from here on there may be curves to show
+            result = run(
+                players,
+                problems,
+                rounds,
+                over=parameter,
+                runs=count(runs, "--runs", 256),
+                precision=share(precision, "--precision"),
+                rng=count(seed, "--seed", least=0),
+                workers=count(workers, "--workers"),
+                executor=shared.cluster(dask),
+                store=store,
+            )
+    except SweepInterrupted as interruption:
+        if interruption.result is None:
+            raise
+        result, interrupted = interruption.result, True
     text = result.table()
     if as_json:
         text = json.dumps(result.to_dict(), indent=1, allow_nan=False)
         if seed is None:
             print(f"Note: the seed was {result.seed}.", file=sys.stderr)
-    deliver(text, (csv, result.to_csv), (save, result.save), (plot, result.plot))
+    try:
+        deliver(text, (csv, result.to_csv), (save, result.save), (plot, result.plot))
+    finally:
+        if interrupted:
+            end_interrupted(store)
 
 
 def values_of(text: str) -> tuple[str, list[float]]:
@@ -155,14 +169,18 @@ def values_of(text: str) -> tuple[str, list[float]]:
     """
     import numpy as np
 
-    from .._text import shown, to_count, to_number
+    from .._text import in_full, shown, to_count, to_number
 
     name, equals, rest = text.partition("=")
     if not equals or not name.strip():
         raise ValueError(f"--over must have the form NAME=VALUES, got {shown(text)}.")
     parts = rest.split(":")
     if len(parts) == 1:
-        return name.strip(), [to_number(part, "--over") for part in rest.split(",")]
+        values = [to_number(part, "--over") for part in rest.split(",")]
+        for value in values:
+            if values.count(value) > 1:
+                raise ValueError(f"the values in --over must differ, got {in_full(value)} twice.")
+        return name.strip(), values
     if len(parts) not in (3, 4) or parts[3:] not in ([], ["log"]):
         raise ValueError(
             f"a range in --over must be FROM:TO:POINTS or FROM:TO:POINTS:log, got {shown(rest)}."
@@ -171,6 +189,8 @@ def values_of(text: str) -> tuple[str, list[float]]:
     points = to_count(parts[2], "the number of points in --over", 2)
     if parts[3:] and not min(low, high) > 0.0:
         raise ValueError(f"a range with :log must be above 0, got {shown(rest)}.")
+    if low == high:
+        raise ValueError(f"a range in --over must have two different ends, got {shown(rest)}.")
     spaced = np.geomspace if parts[3:] else np.linspace
     # as people would write them: 0.3, not 0.30000000000000004
     return name.strip(), [float(f"{value:.12g}") for value in spaced(low, high, points)]
@@ -179,7 +199,7 @@ def values_of(text: str) -> tuple[str, list[float]]:
 def _parameters(family: str) -> list[str]:
     import inspect
 
-    from ..problems import INSTANCES
+    from ..instances import INSTANCES
 
     return [name for name in inspect.signature(INSTANCES[family]).parameters if name != "sigma"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import warnings
 
 from .._memo import cached_while_alive
-from .._text import shown
+from .._text import remedy, shown
 from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
-from . import skip, skip_binary, skip_leader, skip_thompson, step
+from . import linear, skip, skip_binary, skip_leader, skip_thompson, step
 from .base import ADVICE, LUCK, Engine, Game, Outcome, Rows, luck_widths, new_game, new_outcome
 from .run import Kernel
 
@@ -36,7 +36,10 @@ __all__ = [
 ]
 
 # Ties in cost go to the first.
-ENGINES = (skip.ENGINE, skip_binary.ENGINE, skip_leader.ENGINE, skip_thompson.ENGINE, step.ENGINE)
+ENGINES = (
+    *(skip.ENGINE, skip_binary.ENGINE, skip_leader.ENGINE, skip_thompson.ENGINE),
+    *(linear.ENGINE, step.ENGINE),
+)
 
 # Increment whenever a seed gives different numbers than before: stores keep the two apart.
 NUMERICS = 1
@@ -53,7 +56,7 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
     """
     names = ("auto", *sorted({engine.name for engine in ENGINES}))
     if wanted not in names:
-        raise ValueError(f"unknown engine {shown(wanted)}; choose from {', '.join(names)}.")
+        raise ValueError(f"unknown engine {shown(wanted)}; {remedy(wanted, names)}")
     policy = policy.on(problem.rewards.unit, problem.rewards.binary)
     rule = policy.family.rule
     asked = [
@@ -69,8 +72,8 @@ def choose_engine(policy: Policy, problem: Problem, horizon: int, wanted: str) -
         "; ".join(dict.fromkeys(filter(None, obstacles)))
         or f"no {wanted} engine plays {rule.kind} policies"
     )
-    warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=4)
-    return step.ENGINE
+    warnings.warn(f"{policy.label} runs on the step engine: {reason}.", stacklevel=5)
+    return engine_named("step", policy, problem, horizon)
 
 
 def engine_named(name: str, policy: Policy, problem: Problem, horizon: int) -> Engine:

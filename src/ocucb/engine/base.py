@@ -54,12 +54,15 @@ class Plan(NamedTuple):
         ``new_work(arms)``: arrays that it works with.
     memory_size : callable
         ``memory_size(arms)``: how many numbers the policy remembers.
+    state_size : callable or None
+        ``state_size(game)``: the same where it depends on more than the arms.
     """
 
     play_run: Callable[..., bool]
     slots: dict[str, Any]
     new_work: Callable[[int], Any] = no_work
     memory_size: Callable[[int], int] = no_memory
+    state_size: Callable[[Any], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class Game(NamedTuple):
     `means` are zeros for an engine that sums the noise alone; `table` is that of the problem, from
     which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`. `widths`
-    are those of `luck_widths`, none if all suboptimal arms have the same gap.
+    are those of `luck_widths`, none if all suboptimal arms have the same gap. `features` are those
+    of the problem; where they change with the round, only their shape counts.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
     arrays. Functions inlined by `specialise` are no calls.
@@ -116,6 +120,7 @@ class Game(NamedTuple):
     mixture: Floats
     table: Floats
     widths: Floats
+    features: Floats
 
 
 def luck_widths(arms: int, checkpoints: Counts) -> Floats:
@@ -147,6 +152,7 @@ def new_game(
         mixture.table(),
         problem.table,
         luck_widths(gaps.size, checkpoints) if differ else np.zeros(0),
+        problem.features,
     )
 
 
@@ -187,6 +193,7 @@ class Outcome(NamedTuple):
     last two of which are left out if gaps do not differ.
     Unless it is empty, ``arm_noise[run, arm]``: the noise of each arm at the end.
     ``advice[run]``: what follows from the arm that a run recommends at the end, see `ADVICE`.
+    ``optimal[run, checkpoint]``: 1 if the arm played in that very round is a best one, else 0.
     """
 
     regret: Floats
@@ -195,6 +202,7 @@ class Outcome(NamedTuple):
     luck: Floats
     arm_noise: Floats = np.zeros((0, 0))  # which nobody writes to
     advice: Floats = np.zeros((0, 0))
+    optimal: Floats = np.zeros((0, 0))
 
 
 def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
@@ -205,7 +213,8 @@ def new_outcome(runs: int, game: Game, by_arm: bool = False) -> Outcome:
     noise, ways = np.zeros((runs, int(marks))), len(LUCK) if game.widths.size else 2
     luck = np.zeros((*regret.shape, ways))
     arm_noise = np.zeros((runs, game.means.size if by_arm else 0))
-    return Outcome(regret, pulls, noise, luck, arm_noise, np.empty((runs, len(ADVICE))))
+    advice, optimal = np.empty((runs, len(ADVICE))), np.zeros(regret.shape)
+    return Outcome(regret, pulls, noise, luck, arm_noise, advice, optimal)
 
 
 def skip_obstacle(

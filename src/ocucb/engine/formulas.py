@@ -17,6 +17,8 @@ from ..policies._rules import (
     BonusRule,
     ChoiceRule,
     GaussianKLRule,
+    LinearChoiceRule,
+    Model,
     MomentKLRule,
 )
 
@@ -24,6 +26,7 @@ from ..policies._rules import (
 rule: Callable[..., float]
 bonus: Callable[..., float]
 lowest_mean: Callable[..., float]
+from_parts: Callable[..., int]
 
 
 # A budget for the divergence of Gaussian rewards is a bonus.
@@ -231,6 +234,46 @@ def choice_of(family: PolicyFamily) -> Callable[..., int]:
     return specialise(template, {"rule": rule_of(family)}, inline=True)
 
 
+# A linear model as users' functions get it: read-only.
+_DIMENSIONS = Model(2, 1, 1, 3, 2, 1, 2, 1, 1)
+_MODEL: Any = numba.types.NamedTuple(
+    [numba.types.Array(numba.float64, size, "C", readonly=True) for size in _DIMENSIONS], Model
+)
+
+
+def choose_from_parts(
+    t: float, n: float, sigma: float, memory: Any, stream: Any, values: Any, features: Any,
+    means: Any, norms: Any, inverse: Any, weights: Any, log_dets: Any, solved: Any, pulls: Any,
+    sums: Any,
+) -> int:  # fmt: skip
+    """Call a policy that chooses from a linear model, put together from arrays."""
+    model = Model(features, means, norms, inverse, weights, log_dets, solved, pulls, sums)
+    return int(rule(t, n, model, sigma, memory, stream, *values))
+
+
+def choose_from_model(
+    t: float, n: float, model: Any, sigma: float, memory: Any, stream: Any, values: Any
+) -> int:
+    """Do the same given the model: arrays become read-only on their own, not in a tuple."""
+    return from_parts(
+        t, n, sigma, memory, stream, values, model.features, model.means, model.norms,
+        model.inverse, model.weights, model.log_dets, model.solved, model.pulls, model.sums,
+    )  # fmt: skip
+
+
+def linear_choice_of(family: PolicyFamily) -> Callable[..., int]:
+    """Return the function of a policy that chooses from a linear model."""
+    parts: Any = specialise(choose_from_parts, {"rule": rule_of(family)}, part=True)
+    if not family.is_ours:
+        number, numbers = numba.float64, numba.float64[::1]
+        table = () if family.table is None else (numba.types.Array(number, 1, "C", readonly=True),)
+        given = numba.types.BaseTuple.from_types((*table, *(number,) * len(family.defaults)))
+        with compiling:
+            parts.compile((number, number, number, numbers, numba.uint64[::1], given, *_MODEL))
+            parts.disable_compile()
+    return specialise(choose_from_model, {"from_parts": parts}, inline=True)
+
+
 def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     """Return a policy's compiled function, having checked its return type.
 
@@ -246,6 +289,9 @@ def rule_of(family: PolicyFamily) -> Callable[..., Any]:
     if isinstance(family.rule, ChoiceRule):
         arrays = dict.fromkeys(("pulls", "sums", "squares"), seen)
         arrays |= {"memory": numbers, "stream": numba.uint64[::1]}
+        kind, words = numba.types.Integer, "an arm's number, an int"
+    if isinstance(family.rule, LinearChoiceRule):
+        arrays = {"model": _MODEL, "memory": numbers, "stream": numba.uint64[::1]}
         kind, words = numba.types.Integer, "an arm's number, an int"
     with compiling:  # other threads may be about to do the same
         if not rule.overloads:

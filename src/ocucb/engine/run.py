@@ -22,16 +22,20 @@ from ..importance import MARKS
 from ..random import CHOICES, REWARDS, start_stream, uniform
 from ..rewards import SAMPLERS, Rewards
 from .base import Game, Outcome, Plan, Rows, same_rows
+from .rounds import loss, round_of
 
 # Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
 draw: Callable[..., float]
 draw_reward: Callable[[int, float, float, Floats, Words], float]  # one of those below
 takes_variance: bool
+has_contexts: bool
+next_round: Callable[[Any, Any, float], None]  # see `rounds`
 play_run: Callable[..., bool]
 stops: bool  # the policy has a rule to stop, which writes into its memory
 
 NEXT_MARK, TILT_END, OWED = 0, 1, 2  # places in `Run.mark`
 STOPPED, ADVISED = 0, 1  # places in the memory of a policy that stops
+PLAYED, LOST, NEXT = 0, 1, 2  # places in `Run.rounds`
 
 
 class Stats(NamedTuple):
@@ -50,8 +54,10 @@ class Run(NamedTuple):
     the tilted arm, if any, may be lower at first. ``mark[NEXT_MARK]`` is the next number of its
     pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at which its mean is no
     longer lower; ``mark[OWED]`` is the arm whose last reward, which decides nothing, was not drawn,
-    or -1. `memory` is what a choice policy remembers; ``rounds[0]``, how many rounds have
-    been played.
+    or -1. `memory` is what a choice policy remembers, or the model of a linear one;
+    ``rounds[PLAYED]`` is how many rounds have been played; where means are drawn anew in each round
+    (`drawn` has those of the next, ``rounds[NEXT]``, `features` what policies are told of it),
+    ``rounds[LOST]`` is the regret.
     """
 
     sums: Floats
@@ -63,6 +69,7 @@ class Run(NamedTuple):
     reward_rng: Words
     choice_rng: Words
     rounds: Floats
+    features: Floats
 
 
 def copy_run(run: Run) -> Run:
@@ -136,7 +143,8 @@ def start_run(game: Game, run: Run, key: Words, number: int) -> None:
         run.squares[i] = 0.0
     for i in range(run.memory.size):
         run.memory[i] = 0.0
-    run.rounds[0] = 0.0
+    for i in range(run.rounds.size):
+        run.rounds[i] = 0.0
 
 
 @compiled
@@ -154,8 +162,10 @@ def add_luck(game: Game, run: Run, outcome: Outcome, row: int, done: int) -> Non
     are those of the suboptimal and of the best arms. An arm whose rewards are too large by S in all
     is played until its index is as low as the others': that raises the regret by some
     S * gap / (gap + width), where the width is the bonus of the best arm, and takes pulls from the
-    others. Hence the other two sums.
+    others. Hence the other two sums. Where means change with the round, there are none.
     """
+    if run.rounds.size > LOST:
+        return
     for i in range(game.means.size):
         # the noise of an arm that rounding drowns is no martingale
         if game.scales[i] > 2.0**-50 * game.horizon * abs(game.means[i]):
@@ -193,10 +203,11 @@ def pass_marks(
             run.drawn[arm] = mean
     while done < game.checkpoints.size and game.checkpoints[done] <= t:
         run.pulls[arm] = T - (t - game.checkpoints[done])
-        total = 0.0
+        total = 0.0 if run.rounds.size <= LOST else run.rounds[LOST]
         for i in range(game.gaps.size):
             total += game.gaps[i] * run.pulls[i]
         outcome.regret[row, done] = total
+        outcome.optimal[row, done] = 1.0 if game.gaps[arm] == 0.0 else 0.0
         run.pulls[arm] = T
         add_luck(game, run, outcome, row, done)
         done += 1
@@ -231,9 +242,14 @@ def pull(game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, 
         run.squares[arm] += squares_added(run.sums[arm], run.pulls[arm], reward)
     run.sums[arm] += reward
     run.pulls[arm] += 1.0
+    if has_contexts:
+        run.rounds[LOST] += loss(run.drawn, arm)
     marked = arm == game.tilted and run.pulls[arm] >= run.mark[NEXT_MARK]
     if marked or t == game.checkpoints[done]:
         done = pass_marks(game, run, arm, t, done, outcome, row)
+    if has_contexts:
+        run.rounds[NEXT] += 1.0
+        next_round(game, run, run.rounds[NEXT])
     return done
 
 
@@ -331,6 +347,7 @@ def play_each_once(game: Game, run: Run, outcome: Outcome, row: int) -> Any:
     for i in range(game.means.size):
         if done < game.checkpoints.size:
             done = pull(game, run, i, i + 1.0, done, outcome, row)
+    run.rounds[PLAYED] = game.means.size
     return done
 
 
@@ -340,14 +357,16 @@ def play_on(
     """Play a run from where it stands to the last checkpoint, and write its outcome."""
     able = True
     done: Any = np.int64(0)
-    if run.rounds[0] == 0.0:
+    if run.rounds[PLAYED] == 0.0:
+        if has_contexts:
+            run.rounds[NEXT] = 1.0
+            next_round(game, run, 1.0)
         done = play_each_once(game, run, outcome, row)
-        run.rounds[0] = game.means.size
-    while done < game.checkpoints.size and game.checkpoints[done] <= run.rounds[0]:
+    while done < game.checkpoints.size and game.checkpoints[done] <= run.rounds[PLAYED]:
         done += 1
     if done < game.checkpoints.size:
         able = play_run(values, game, run, work, done, outcome, row, stop)
-        run.rounds[0] = game.checkpoints[game.checkpoints.size - 1]
+        run.rounds[PLAYED] = game.checkpoints[game.checkpoints.size - 1]
     finish_run(game, run, able, outcome, row)
 
 
@@ -377,6 +396,7 @@ def play_runs(
             game.mixture,
             game.table,
             game.widths,
+            game.features,
         )
         start_run(its_game, run, key, rows.numbers[row])
         play_on(values, its_game, run, work, outcome, row, stop)
@@ -386,8 +406,9 @@ def play_runs(
 def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
     both = []
     ways = dict(zip(SAMPLERS, (draw_by_mean, draw_by_arm, draw_from_table), strict=True))
-    shared = {"draw": rewards.draw}
+    shared: dict[str, Any] = {"draw": rewards.draw}
     way = specialise(ways[rewards.inputs], shared, part=True, forced=True)
+    shared |= {"has_contexts": bool(rewards.rounds), "next_round": round_of(rewards)}
     for variance in (False, True):
         slots: dict[str, Any] = {**shared, "draw_reward": way, "takes_variance": variance}
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
@@ -446,10 +467,13 @@ class Kernel:
     def _new_run(self, game: Game) -> Run:
         arms = game.means.size
         squares = np.zeros(arms if self._plan.slots["takes_variance"] else 0)
-        memory = np.zeros(self._plan.memory_size(arms))
+        state_size, memory_size = self._plan.state_size, self._plan.memory_size
+        memory = np.zeros(memory_size(arms) if state_size is None else state_size(game))
         streams = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-        drawn, mark, rounds = game.means.copy(), np.full(3, np.inf), np.zeros(1)
-        return Run(np.zeros(arms), np.zeros(arms), squares, drawn, mark, memory, *streams, rounds)
+        drawn, mark = game.means.copy(), np.full(3, np.inf)
+        rounds = np.zeros(3 if self._plan.slots["has_contexts"] else 1)
+        given = (squares, drawn, mark, memory, *streams, rounds, game.features.copy())
+        return Run(np.zeros(arms), np.zeros(arms), *given)
 
     def play_on(self, values: Any, game: Game, run: Run, outcome: Outcome, stop: Flags) -> None:
         """Play a run from where it stands to the last checkpoint, and write its outcome.

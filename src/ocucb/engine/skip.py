@@ -55,7 +55,7 @@ leapt: Callable[..., int]
 # Costs, in steps or nanoseconds; they affect the speed, never the law.
 LEAP = 10.0  # a leap, in steps
 COST_ROUND, COST_ARM = 20.0, 2.5  # a round of the plain loop, and each arm in it
-COST_SWITCH, COST_INDEX = 120.0, 70.0  # a change of leader, an index
+COST_SWITCH, COST_INDEX = 100.0, 30.0  # a change of leader, an index
 
 
 @kernel_part
@@ -395,7 +395,7 @@ def play_nondecreasing(
     one of them leads, or they get a lower ceiling that holds for a shorter time.
 
     While the lead changes every other round, as it does at first, all this may cost more than the
-    plain loop, which then takes over: after a failed window, for eight times its cost.
+    plain loop, which then takes over: after a failed window, for twice its cost.
     """
     tree, order = work
     arms, sigma, gaps, scales = game.means.size, game.sigma, game.gaps, game.scales
@@ -415,7 +415,7 @@ def play_nondecreasing(
             )
             if leader < 0:
                 return False
-            plain = switches * (COST_SWITCH + 4.0 * COST_INDEX) + fill > (t - start) * price
+            plain = switches * (COST_SWITCH + 2.0 * COST_INDEX) + fill > (t - start) * price
             continue
         until = min(end, t + 1.0 + max(3.0, np.floor(width * t)))
         write_indices(values, game, stats, order, until, tree)
@@ -488,8 +488,8 @@ def play_nondecreasing(
                     near = sigma * bonus(T, t + 1.0, n, others, *values)
             done = leapt(game, run, leader, T, noise, t, done, outcome, row)
         plain = cost > (t - start) * price
-        patience = max(8.0, np.floor(8.0 * cost / price)) if plain else 8.0
-        width = 0.5 * width if evaluations > 3 * switches + arms else min(1 / 4, 2.0 * width)
+        patience = max(8.0, np.floor(2.0 * cost / price)) if plain else 8.0
+        width = 0.5 * width if evaluations > 2 * switches + arms // 8 else min(1 / 4, 2.0 * width)
     return True
 
 

@@ -164,7 +164,8 @@ def play_leader(
                 # The line is T * (near - far) above the border here, about half of reach * near.
                 near = allowance(rival, T, t + 1.0, n, K, sigma, values)
                 height = total - T * (rival - near)
-                reach = min(reach, max(1.0, np.floor(height / near))) if near > 0.0 else 1.0
+                if near > 0.0:
+                    reach = min(reach, max(1.0, np.floor(height / near)))
             worst = t + 1.0 if unplayed_rises else t + reach + 1.0
             far = allowance(rival, T + reach, worst, n, K, sigma, values)
             fall = rival - far

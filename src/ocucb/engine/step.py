@@ -21,6 +21,7 @@ from ..policies._rules import (
     BonusRule,
     ChoiceRule,
     IndexRule,
+    LinearRule,
     Rule,
     SamplingRule,
 )
@@ -31,7 +32,9 @@ from .arm_counts import arm_count_slots, effective_arms_of_all
 from .base import Engine, Game, Outcome, Plan
 from .formulas import bonus_of, choice_of, deviation_of, index_of, no_bonus
 from .run import (
+    ADVISED,
     NEXT_MARK,
+    STOPPED,
     Run,
     Stats,
     ending,
@@ -55,6 +58,7 @@ leaps: bool  # the bonus falls slowly enough to be bounded a leap ahead
 unplayed_constant: bool  # the deviation of an unplayed arm does not change
 draw_reward: Callable[[int, float, float, Floats, Words], float]
 takes_variance: bool
+stops: bool  # the policy has a rule to stop
 pull: Callable[..., int]
 leapt: Callable[..., int]
 
@@ -305,7 +309,10 @@ def play_choices(
     t = run.rounds[0]
     while done < game.checkpoints.size and not stop[0]:
         t += 1.0
-        best = choose(t, n, pulls, sums, squares, sigma, run.memory, run.choice_rng, values)
+        if stops and run.memory[STOPPED] > 0.0:
+            best = int(run.memory[ADVISED])
+        else:
+            best = choose(t, n, pulls, sums, squares, sigma, run.memory, run.choice_rng, values)
         if best < 0 or best >= pulls.size:
             return False
         done = pull(game, run, best, t, done, outcome, row)
@@ -336,8 +343,9 @@ def _can_skip(rule: Rule, rewards: Rewards) -> bool:
 # The engine's three answers
 
 
-def obstacle(policy: Policy, problem: Problem, horizon: int) -> None:
-    """Return None: every policy can be played step by step."""
+def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
+    """Return None: any policy can be played step by step, here or, given features, by `linear`."""
+    return "it looks at features" if isinstance(policy.family.rule, LinearRule) else None
 
 
 def cost(policy: Policy, problem: Problem, horizon: int) -> float:
@@ -356,6 +364,7 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
         functions["choose"] = choice_of(family)
         if rule.stops:
             functions |= ending(functions, stops=True)
+        functions["stops"] = rule.stops
         return Plan(play_choices, functions, memory_size=rule.memory_size)
     if isinstance(rule, SamplingRule):
         functions["deviation"] = deviation_of(family)
@@ -373,10 +382,10 @@ def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
         functions["evaluate_all"] = specialise(way, functions, part=True)
         if rule.unplayed_index is None or _can_skip(rule, rewards):
             return Plan(play_index, functions, array_and_order)
-        functions["leaps"] = has_bonus
+        functions["leaps"] = has_bonus and not rewards.rounds
         functions["bonus"] = bonus_of(family) if has_bonus else no_bonus
         return Plan(play_index_in_windows, functions, array_and_order)
-    functions["leaps"] = isinstance(rule, BonusRule) and rule.concave
+    functions["leaps"] = isinstance(rule, BonusRule) and rule.concave and not rewards.rounds
     functions["bonus"] = bonus_of(family) if functions["leaps"] else no_bonus
     functions["select_arm"] = specialise(select_arm, functions, part=True)
     return Plan(play_index_lazily, functions, np.empty)

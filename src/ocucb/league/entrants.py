@@ -1,4 +1,4 @@
-"""Who plays in the league: every registered policy with its default parameters, and users' own."""
+"""Who plays in the league: registered policies with their default parameters, and users' own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ _BOUNDED_ONLY = ("ucb-v", "ucb-tuned", "tsallis-inf", "kl-ucb-switch", "kl-ucb-h
                  "kl-adaucb", "kl-ocucb", "kl-maillard")  # fmt: skip
 # These are for normal rewards: an arm without a click so far would seem to have no variance.
 _NOT_CLICKS = ("ocucb-normal", "normal-thompson")
+
+# These are here for lectures and homework. Each has a relative that is seldom worse and plays, so
+# they would only make the league longer; `--policy ucb1` has one of them play too.
+_TEXTBOOK = ("ucb1", "softmax", "gradient", "optimistic", "decaying-epsilon", "exp3")
 
 # Where default parameters come from: a theorem ("theorem": a value for which a bound is proved or
 # best), or the experiments or advice of a paper ("paper"). All others are our choice ("ours").
@@ -46,10 +50,17 @@ def origin(policy: Policy) -> str:
 
 
 def registered() -> list[Policy]:
-    """Return all policies of this package, with their default parameters."""
+    """Return the policies of this package that the league plays, with their default parameters.
+
+    Those with a rule to stop do not: what they are good at is not regret.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return [family() for family in FAMILIES.values()]
+        return [
+            family()
+            for name, family in FAMILIES.items()
+            if name not in _TEXTBOOK and not family.rule.can_stop
+        ]
 
 
 def load_policy(text: str) -> Policy:

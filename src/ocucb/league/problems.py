@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._text import power_of_ten
+from .._text import power_of_ten, remedy
 from ..priors import AnyProblem, Prior, prior
 from ..problems import (
     Problem,
@@ -42,6 +42,15 @@ KINDS = {
 Instance = tuple[AnyProblem, int]
 
 
+def kind_of(problem: Problem) -> str:
+    """Return the kind of reward of a problem, one of `KINDS`."""
+    if problem.rewards.binary:
+        return "clicks"
+    if problem.rewards.unit:
+        return "ratings"
+    return "gaussian" if np.ptp(problem.scales) == 0.0 else "unequal"
+
+
 @dataclass(frozen=True)
 class Contest:
     """A problem of the league."""
@@ -54,12 +63,7 @@ class Contest:
     @property
     def kind(self) -> str:
         """Its kind of reward, one of `KINDS`."""
-        problem = self.instances[0][0].typical
-        if problem.rewards.binary:
-            return "clicks"
-        if problem.rewards.unit:
-            return "ratings"
-        return "gaussian" if np.ptp(problem.scales) == 0.0 else "unequal"
+        return kind_of(self.instances[0][0].typical)
 
     @property
     def few_arms(self) -> bool:
@@ -239,5 +243,5 @@ def select(names: Iterable[str]) -> list[Contest]:
     """
     wanted = set(names)
     for name in wanted - CONTESTS.keys():
-        raise ValueError(f"no problem is called {name!r}; choose from {', '.join(CONTESTS)}.")
+        raise ValueError(f"no problem is called {name!r}; {remedy(name, CONTESTS)}")
     return [contest for contest in CONTESTS.values() if contest.name in wanted or not wanted]

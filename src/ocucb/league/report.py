@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from .._files import check_writable, make_folder, noting, replacing
-from .._text import to_count
+from .._keywords import hinted
+from .._text import remedy, to_count
 from .._waiting import Interrupts, interruptible
 from ..policies import Policy
 from ..reports import pictures
@@ -59,6 +60,7 @@ class League:
     failures: list[str]
 
 
+@hinted
 def play_league(
     names: Iterable[str] = (),
     out: str | os.PathLike[str] = "league",
@@ -158,10 +160,8 @@ def _selected(names: Iterable[str]) -> tuple[list[Contest], list[str]]:
         return list(CONTESTS.values()), list(QUESTIONS)
     for name in given:
         if name not in CONTESTS and name not in QUESTIONS:
-            raise ValueError(
-                f"no problem or question is called {name!r}; choose from "
-                f"{', '.join([*CONTESTS, *QUESTIONS])}."
-            )
+            known = remedy(name, [*CONTESTS, *QUESTIONS])
+            raise ValueError(f"no problem or question is called {name!r}; {known}")
     problems = [name for name in given if name in CONTESTS]
     return select(problems) if problems else [], [name for name in QUESTIONS if name in given]
 

@@ -7,7 +7,8 @@ kernels), `saving` takes it apart and rebuilds it, `document` is the saved form 
 
 from __future__ import annotations
 
+from ..inference.verdict import Verdict
 from .bandit import Bandit
 from .summary import Summary
 
-__all__ = ["Bandit", "Summary"]
+__all__ = ["Bandit", "Summary", "Verdict"]

@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import shown, to_count, to_float
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
@@ -90,6 +91,7 @@ class Bandit(Seen):
         "_warned_of_horizon",
     )
 
+    @hinted
     def __init__(
         self,
         arms: Iterable[Arm],

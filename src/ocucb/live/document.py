@@ -21,7 +21,7 @@ from .._types import Floats
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
 
-_VERSION = 3
+_VERSION = 4
 _ARMS, _NUMBERS = "a list of arms", "a list of numbers"
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
@@ -30,7 +30,7 @@ def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
     """Return the document of a bandit with these parts, and with a sigma that may be implied."""
     policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
     squares = {}
-    if _needs_squares(policy, bounds == (0.0, 1.0), sigma):
+    if _needs_squares(policy, bounds, sigma):
         squares = {"squares": parts["squares"].tolist()}
     return {
         "format": "ocucb-bandit",
@@ -95,7 +95,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
     memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
     squares = None
-    if _needs_squares(policy, bounds == [0.0, 1.0], sigma):
+    if _needs_squares(policy, bounds, sigma):
         squares = take_floats(document, "squares", size)
     return {
         "arms": arms,
@@ -140,22 +140,44 @@ def _with_squares(document: dict[str, Any]) -> dict[str, Any]:
         return document
     if not (_all(is_number)(pulls) and _all(is_number)(sums) and len(pulls) == len(sums)):  # type: ignore[arg-type]
         return document  # damaged
-    return {**document, "squares": squares_of_clicks(*np.array([pulls, sums])).tolist()}
+    return {**document, "squares": _largest(pulls, sums, [0.0, 1.0])}
 
 
-def squares_of_clicks(pulls: Floats, sums: Floats) -> Floats:
-    """Return the squared deviations, from their mean, of rewards that are 0 and 1."""
-    means = sums / np.maximum(pulls, 1.0)
-    squares: Floats = np.maximum(0.0, sums * (1.0 - means))
+def _with_squares_of_bounds(document: dict[str, Any]) -> dict[str, Any]:
+    """Format 3 had no squares for other policies, whatever the bounds, nor for other bounds."""
+    pulls, sums, bounds = (document.get(key) for key in ("pulls", "sums", "bounds"))
+    if "squares" in document or bounds is None:
+        return document
+    if not all(map(_all(is_number), (pulls, sums, bounds))) or len(bounds) != 2:
+        return document  # damaged
+    if len(pulls) != len(sums):  # type: ignore[arg-type]
+        return document  # damaged, too
+    return {**document, "squares": _largest(pulls, sums, bounds)}
+
+
+def _largest(pulls: Any, sums: Any, bounds: Any) -> list[float]:
+    """Return the largest squares of a document as a list."""
+    found: list[float] = largest_squares(np.array(pulls), np.array(sums), *bounds).tolist()
+    return found
+
+
+def largest_squares(pulls: Floats, sums: Floats, low: float, high: float) -> Floats:
+    """Return the squared deviations, from their mean, of rewards that are `low` and `high`.
+
+    No rewards between these have larger ones. Intervals that assume them are valid, if wider.
+    """
+    parts = (sums - low * pulls) / (high - low)
+    squares: Floats = np.maximum(0.0, parts * (1.0 - parts / np.maximum(pulls, 1.0)))
+    squares *= (high - low) ** 2
     return squares
 
 
-STEPS = (_text_seed, _with_squares)
+STEPS = (_text_seed, _with_squares, _with_squares_of_bounds)
 
 
-def _needs_squares(policy: Policy, unit: bool, sigma: float | None) -> bool:
+def _needs_squares(policy: Policy, bounds: Any, sigma: float | None) -> bool:
     """Tell whether a bandit depends on the variances: through its policy or its intervals."""
-    return sigma is None or policy.family.form(unit, binary=False).rule.takes_variance
+    return bounds is not None or sigma is None or policy.family.rule.takes_variance
 
 
 def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:

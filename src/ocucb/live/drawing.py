@@ -37,6 +37,8 @@ class Known(Protocol):
     @property
     def level(self) -> float: ...
     @property
+    def simultaneous(self) -> bool: ...
+    @property
     def policy(self) -> str: ...
     @property
     def round(self) -> int: ...
@@ -84,7 +86,8 @@ def _draw_knowledge(
     )
     axes.hlines(rows, low, high, colors=colors, lw=2.5, alpha=0.6)
     axes.scatter(summary.mean[kept], rows, c=colors, s=24, zorder=3)
-    label = f"mean and {100 * summary.level:g}% interval"
+    each = "of all arms" if summary.simultaneous else "of each arm"
+    label = f"mean, {100 * summary.level:g}% interval {each}"
     axes.plot([], [], color=BLUE.color, marker="o", markersize=5, label=label)
     if np.isfinite(summary.index[kept]).any():
         axes.scatter(summary.index[kept], rows, marker="|", color=RED.color, s=90, label="index")

@@ -3,7 +3,8 @@
 - An arm that was never played comes first, with certainty.
 - An index policy plays the arm with the largest index; ties are broken uniformly.
 - A sampling policy compares normal samples. With one arm that has rewards, there is nothing to
-  compare; with two, the difference of the samples is normal; with more, there is no closed form.
+  compare; with two, the difference of the samples is normal; with more, quadrature is needed
+  (`ocucb.policies._largest`).
 - A choice policy knows its probabilities or does not (`ChoiceRule.probabilities`).
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from .._types import Floats
 from ..policies import Policy
+from ..policies._largest import largest_of_normal
 from ..policies._rules import ChoiceRule, IndexRule, SamplingRule
 from .decision import State, view_of_choice
 
@@ -62,17 +64,15 @@ def chance_of_choice(policy: Policy, state: State, arm: int) -> float | None:
     if not isinstance(policy.family.rule, SamplingRule):
         return None
     known = np.flatnonzero(state.arms["active"] & (state.arms["observed"] > 0.0))
-    if known.size != 2:
-        return 1.0 if known.size < 2 else None
-    pair = _of_two(state, known, state.evaluated[known].tolist())
-    return None if pair is None else pair[int(arm == known[1])]
+    if known.size < 2:
+        return 1.0
+    chances = _largest(state, known, state.evaluated[known])
+    return None if chances is None else float(chances[np.searchsorted(known, arm)])
 
 
 def _of_samples(policy: Policy, state: State, active: Places, chances: Floats) -> Floats | None:
     arms = state.arms
     known = active[arms["observed"][active] > 0.0]
-    if known.size > 2:
-        return None
     if known.size == 0:  # the first arm with the fewest open asks
         chances[active[np.argmin(arms["open"][active])]] = 1.0
     elif known.size == 1:
@@ -82,20 +82,26 @@ def _of_samples(policy: Policy, state: State, active: Places, chances: Floats) -
         t = min(float(state.clock["rounds"][0]) + 1.0, n)
         counts = np.minimum(arms["observed"][known] + arms["open"][known], n).tolist()
         rule, K = policy.family.function, float(active.size)
-        pair = _of_two(
-            state, known, [state.sigma * rule(T, t, n, K, *state.values) for T in counts]
-        )
-        if pair is None:
+        spreads = np.array([state.sigma * rule(T, t, n, K, *state.values) for T in counts])
+        found = _largest(state, known, spreads)
+        if found is None:
             return None
-        chances[known] = pair
+        chances[known] = found
     return chances
 
 
-def _of_two(state: State, known: Places, spreads: list[float]) -> tuple[float, float] | None:
-    """Return how likely each of two samples with these standard deviations is to be the larger."""
+def _largest(state: State, known: Places, spreads: Floats) -> Floats | None:
+    """Return how likely each sample, with these standard deviations, is to be the largest."""
     means = state.arms["sum"][known] / state.arms["observed"][known]
-    both = hypot(*spreads)
-    if not 0.0 < both < inf:  # nothing is random, or NaN
+    if known.size == 2:
+        both = hypot(*spreads.tolist())
+        if not 0.0 < both < inf:  # nothing is random, or NaN
+            return None
+        gap = float(means[0] - means[1]) / both / sqrt(2.0)
+        return np.array([0.5 * erfc(-gap), 0.5 * erfc(gap)])
+    if not ((spreads > 0.0) & np.isfinite(spreads)).all():
         return None
-    gap = float(means[0] - means[1]) / both / sqrt(2.0)
-    return 0.5 * erfc(-gap), 0.5 * erfc(gap)
+    chances = np.empty(known.size)
+    scale = float(spreads.min())  # so that the sizes of rewards make no difference
+    largest_of_normal((means - means.max()) / scale, spreads / scale, chances, 0.0)
+    return chances

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._text import LARGEST_COUNT, shown, to_float
 from .._types import Floats
-from ..policies import FAMILIES, Policy, to_policies
+from ..policies import FAMILIES, LinearRule, Policy, to_policies
 from ..random import to_seed
 
 LARGEST_REWARD = 1e100  # sums of these stay far from overflow
@@ -100,6 +100,8 @@ def to_rules(
 ) -> Rules:
     """Return the rules of a bandit with these arguments, or say what is wrong with them."""
     (given,) = to_policies([default_policy(bounds, sigma) if policy is None else policy])
+    if isinstance(given.family.rule, LinearRule):
+        raise ValueError(f"{given.label} needs arms with features, which a bandit does not have.")
     given = given.retaken()
     bounds, sigma = _scale(bounds, sigma)
     if horizon is None and given.family.table is not None:

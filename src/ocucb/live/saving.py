@@ -17,7 +17,7 @@ from .._text import LARGEST_COUNT, is_truth, shown, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
 from .decision import State, copy_state, new_arms
-from .document import squares_of_clicks, to_document, to_parts
+from .document import largest_squares, to_document, to_parts
 from .forks import Locked
 from .names import Arm
 from .rules import LARGEST_REWARD, Rules
@@ -111,9 +111,9 @@ class Saved(Locked):
         memory : array of float, optional
             What a choice policy remembers.
         squares : array of float, optional
-            Sum of the squared deviations from each arm's mean, for a policy that takes the
-            variance, or if sigma is unknown. A policy that takes it only of rewards in [0, 1]
-            otherwise assumes the largest possible, that of rewards of 0 and 1.
+            Sum of the squared deviations from each arm's mean: for a policy that takes the
+            variance, for intervals if there are bounds, or if sigma is unknown. If there are
+            bounds, the largest possible ones are assumed otherwise.
         **rules : dict
             As for `Bandit`: bounds, sigma, minimize, strict, rng.
 
@@ -235,7 +235,7 @@ def _known(
     rules: Rules, size: int, pulls: Any, pending: Any, sums: Any, squares: Any, active: Any
 ) -> Records:
     """Return what is known about the arms, or say what is wrong with it."""
-    arms = new_arms(size)
+    arms, form = new_arms(size), rules.form.family
     arms["observed"], arms["open"] = _counts(pulls, "pulls", size), _counts(pending, "open", size)
     totals = _array(sums, "sums", np.float64, size)
     if not (np.abs(totals) <= LARGEST_REWARD * arms["observed"]).all():
@@ -247,10 +247,10 @@ def _known(
         arms["squares"] = _array(squares, "squares", np.float64, size)
         if not ((arms["squares"] >= 0.0) & np.isfinite(arms["squares"])).all():
             raise ValueError("squares must be finite and at least 0.")
-    elif rules.form.family is rules.policy.family.variance_form:
-        arms["squares"] = squares_of_clicks(arms["observed"], arms["sum"])
-    elif rules.form.family.rule.takes_variance:
+    elif form.rule.takes_variance and form is not rules.policy.family.variance_form:
         raise ValueError(f"{rules.policy.label} takes the variance: pass squares=.")
+    elif rules.bounds is not None:
+        arms["squares"] = largest_squares(arms["observed"], totals, *rules.bounds)
     elif rules.sigma is None:
         raise ValueError("sigma is unknown, so that intervals need the variance: pass squares=.")
     arms["active"] = _array(active, "active", np.bool_, size)

@@ -1,27 +1,4 @@
-"""What a live bandit knows about its arms, and what it would play next: as a table or a figure.
-
-The confidence interval of an arm with T rewards is
-
-    mean ± sigma * sqrt((T + r) * log((T + r) / (r * delta^2))) / T,  r = 10,
-
-for level 1 - delta: a normal mixture bound (H. Robbins 1970, Statistical methods related to the law
-of the iterated logarithm, Annals of Mathematical Statistics 41(5)). It holds for all T at once, so
-it stays valid although the policy decides adaptively how often to play an arm, and however often
-you look. It covers each arm separately, and assumes sigma-subgaussian rewards.
-
-Where sigma is unknown, rewards are assumed to be normal, of any variance. With Q the sum of squared
-deviations from the mean, the interval is then
-
-    mean ± sqrt(Q * (A - 1) / (1 - A / B) / T),  B = (T + r) / r,  A = (B / delta^2)^(1/T),  r = 1,
-
-and the whole line while A >= B: below 5 rewards at level 95%. It consists of the means m that a
-mixture of t-tests does not reject (T. L. Lai 1976, On confidence sequences, Annals of Statistics
-4(2)). With the prior 1 / sigma on the deviation, the marginal likelihood of the rewards is
-proportional to (Q + T (mean - m)^2)^(-T/2) under m, and to B^(-1/2) (Q + T (mean - m)^2 / B)^(-T/2)
-if the true mean is m + sigma * X with X normal of variance 1 / r. For normal rewards around m their
-ratio is a martingale that begins with 1, so it ever reaches 1 / delta with probability at most
-delta.
-"""
+"""What a live bandit knows about its arms, and what it would play next: as a table or a figure."""
 
 from __future__ import annotations
 
@@ -36,59 +13,23 @@ import numpy as np
 from .. import _docstrings
 from .._text import table
 from .._types import Counts, Flags, Floats
+from ..inference.evidence import Evidence
 from ..policies import Policy
 from ..policies._rules import ChoiceRule, IndexRule, SamplingRule
 from .decision import State
 from .names import Arm
 from .rules import Rules
+from .tree import Records
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
 
-_MIXTURE = 10.0  # r: tightest for about 100 rewards
-_STUDENT_MIXTURE = 1.0  # r where sigma is unknown: more for few rewards
 _HIGHEST_INDEX = 1e200  # beyond all rewards: what is above stands for "first"
 _MOST_ROWS = 30  # with more arms, tables and figures show those with the most traffic
 
 _COLUMNS = ("arm", "pulls", "open", "mean", "low", "high", "index", "share", "retired")
-
-
-def interval(mean: Floats, pulls: Floats, sigma: float, level: float) -> tuple[Floats, Floats]:
-    """Return both ends of the arms' confidence intervals; nan where no reward was observed.
-
-    >>> low, high = interval(np.array([0.5]), np.array([100.0]), 0.5, 0.95)
-    >>> round(float(low[0]), 3), round(float(high[0]), 3)
-    (0.348, 0.652)
-    """
-    T = np.where(pulls > 0, pulls, np.nan)
-    delta = 1.0 - level
-    reach = (T + _MIXTURE) * (np.log((T + _MIXTURE) / _MIXTURE) - 2.0 * np.log(delta))
-    half = sigma * np.sqrt(reach) / T
-    return mean - half, mean + half
-
-
-def student_interval(
-    mean: Floats, pulls: Floats, squares: Floats, level: float
-) -> tuple[Floats, Floats]:
-    """Return the same where sigma is unknown and rewards are normal, from sums of squares.
-
-    >>> low, high = student_interval(
-    ...     np.array([0.5, 0.5]), np.array([4.0, 100.0]), np.array([1.0, 25.0]), 0.95
-    ... )
-    >>> low.round(3), high.round(3)
-    (array([ -inf, 0.332]), array([  inf, 0.668]))
-    """
-    T = np.where(pulls > 0, pulls, np.nan)
-    B = (T + _STUDENT_MIXTURE) / _STUDENT_MIXTURE
-    more = np.expm1((np.log(B) - 2.0 * np.log(1.0 - level)) / T)  # A - 1
-    rest = 1.0 - (1.0 + more) / B
-    known = (rest > 0.0) & (squares > 0.0)  # equal rewards say nothing about the variance
-    half = np.where(T > 0, np.inf, np.nan)
-    np.divide(squares * more, np.where(known, rest, 1.0) * T, out=half, where=known)
-    np.sqrt(half, out=half)
-    return mean - half, mean + half
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +45,8 @@ class Summary:
     mean : ndarray
         Mean reward; nan where none was observed.
     low, high : ndarray
-        Confidence interval for the arm's true mean, within the bounds; infinite if there is none.
+        Confidence interval for the arm's true mean, valid however often you look; infinite if there
+        is none.
     index : ndarray
         What an index policy compares; nan for other policies, retired arms, and arms without
         a reward; infinite for an arm that comes before all that have an index.
@@ -114,6 +56,10 @@ class Summary:
         Whether the arm is retired.
     level : float
         Level of the confidence intervals.
+    simultaneous : bool
+        Whether the intervals of all arms hold together with this level, or each by itself.
+    assumption : str
+        What the intervals assume of rewards.
     policy : str
         The policy's label.
     round, horizon : int
@@ -149,6 +95,8 @@ class Summary:
     share: Floats
     retired: Flags
     level: float
+    simultaneous: bool
+    assumption: str
     policy: str
     round: int
     horizon: int
@@ -188,7 +136,7 @@ class Summary:
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the table as text: a header, and a row for each arm that is shown."""
         digits = _digits(self.high - self.low)
-        level = f"{100 * self.level:g}% interval"
+        level = f"{100 * self.level:g}% interval ({'all' if self.simultaneous else 'each'})"
         rows: list[tuple[str, ...]] = [("arm", "pulls", "open", "mean", level, "index", "share")]
         for i in self.shown():
             name = f"{self.arms[i]} (retired)" if self.retired[i] else f"{self.arms[i]}"
@@ -254,36 +202,48 @@ class Summary:
 _docstrings.complete([Summary.plot], _docstrings.PLOT)
 
 
+def evidence_of(rules: Rules, arms: Records) -> Evidence:
+    """Return what the rewards of the arms say, losses as losses."""
+    observed = arms["observed"].copy()
+    mean: Floats = np.full(arms.size, np.nan)
+    np.divide(arms["sum"], observed, out=mean, where=observed > 0)
+    if rules.minimize:
+        mean = rules.zero - mean
+    return Evidence(observed, mean, arms["squares"].copy(), rules.bounds, rules.sigma)
+
+
 def summarize(
-    names: list[Arm], rules: Rules, state: State, open_horizon: bool, chosen: int, level: float
+    names: list[Arm],
+    rules: Rules,
+    state: State,
+    open_horizon: bool,
+    chosen: int,
+    level: float,
+    simultaneous: bool,
 ) -> Summary:
     """Return the summary of a state that was just rebuilt, in which `ask` returns `chosen`."""
     arms, index, policy = state.arms, state.evaluated.copy(), rules.policy
     observed, opened, active = arms["observed"], arms["open"], arms["active"]
-    mean: Floats = np.full(arms.size, np.nan)
-    np.divide(arms["sum"], observed, out=mean, where=observed > 0)
+    evidence = evidence_of(rules, arms)
+    low, high = evidence.intervals(level, arms.size if simultaneous else 1)
     index[(observed == 0) | ~active | (not isinstance(policy.family.rule, IndexRule))] = np.nan
     index[index > _HIGHEST_INDEX] = np.inf
     if rules.minimize:
-        mean, index = rules.zero - mean, rules.zero - index
-    if rules.sigma is None:
-        low, high = student_interval(mean, observed, arms["squares"], level)
-    else:
-        low, high = interval(mean, observed, rules.sigma, level)
-    if rules.bounds is not None:
-        low, high = np.clip(low, *rules.bounds), np.clip(high, *rules.bounds)
+        index = rules.zero - index
     pulls = observed + opened
     return Summary(
         arms=names,
         pulls=observed.astype(np.int64),
         open=opened.astype(np.int64),
-        mean=mean,
+        mean=evidence.mean,
         low=low,
         high=high,
         index=index,
         share=pulls / max(1.0, pulls.sum()),
         retired=~active,
         level=level,
+        simultaneous=simultaneous,
+        assumption=evidence.assumption,
         policy=policy.label,
         round=int(state.clock["rounds"][0]) + 1,
         horizon=int(state.horizon),

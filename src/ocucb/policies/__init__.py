@@ -8,6 +8,7 @@ for it, read its name in `_names.pyi` (written by ``python tests/test_registrati
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +20,30 @@ from ._decorators import (
     choice_policy,
     index_policy,
     kl_policy,
+    linear_policy,
     sampling_policy,
     whole_from,
 )
-from ._families import FAMILIES, Policy, PolicyFamily, Range, family_named
+from ._families import (
+    FAMILIES,
+    LINEAR,
+    Policy,
+    PolicyFamily,
+    Range,
+    family_named,
+    family_spelled,
+)
+from ._rules import LinearRule, Model
 
 if TYPE_CHECKING:
     from ._names import *  # noqa: F403
 
 __all__ = [
     "FAMILIES",
+    "LINEAR",
     "NAMES",
+    "LinearRule",
+    "Model",
     "Policy",
     "PolicyFamily",
     "Range",
@@ -40,22 +54,22 @@ __all__ = [
     "family_named",
     "index_policy",
     "kl_policy",
+    "linear_policy",
     "parse_policy",
     "sampling_policy",
     "to_policies",
     "whole_from",
 ]
 
-NAMES: dict[str, PolicyFamily] = {}  # in Python; `FAMILIES` has those of the command line
+NAMES: dict[str, PolicyFamily] = {}  # in Python; the command line has `FAMILIES` and `LINEAR`
 for _module in pkgutil.iter_modules(__spec__.submodule_search_locations, f"{__name__}."):
     if not _module.name.startswith(f"{__name__}._"):
         for _name, _value in vars(importlib.import_module(_module.name)).items():
             if isinstance(_value, PolicyFamily) and not _name.startswith("_"):
                 NAMES[_name] = _value
 globals().update(NAMES)
-FAMILIES.update(
-    {family.name: family for family in sorted(NAMES.values(), key=lambda family: family.name)}
-)
+for _family in sorted(NAMES.values(), key=lambda family: family.name):
+    (LINEAR if isinstance(_family.rule, LinearRule) else FAMILIES)[_family.name] = _family
 
 
 def parse_policy(text: str) -> Policy:
@@ -64,16 +78,44 @@ def parse_policy(text: str) -> Policy:
     Parameters
     ----------
     text : str
-        A name and parameters: ``"moss:constant=4"``.
+        A name and parameters: ``"moss:constant=4"``; or a label as tables print it,
+        ``"MOSS(constant=4)"``. Case, spaces, hyphens and underscores in names do not matter.
 
     Examples
     --------
     >>> import ocucb
-    >>> ocucb.parse_policy("moss:constant=4")
-    MOSS(constant=4)
+    >>> ocucb.parse_policy("moss:constant=4"), ocucb.parse_policy("eps-greedy")
+    (MOSS(constant=4), EpsilonGreedy(epsilon=0.1))
+    >>> ocucb.parse_policy("UCB(constant=8)").name
+    'ucb:constant=8'
     """
+    if text.rstrip().endswith(")") and ":" not in text and family_spelled(text) is None:
+        name, _, inside = text.rstrip()[:-1].rpartition("(")
+        text = f"{name}:{inside}" if inside.strip() else name
     name, numbers = split_specification(text)
     return family_named(name)(**numbers)
+
+
+# What classes that play bandits call the method that picks an arm.
+_PICKS = ("select", "select_arm", "select_action", "choose", "choose_arm", "choose_action", "act",
+          "get_action", "pick", "pull", "play")  # fmt: skip
+
+
+def _instead(given: Any) -> str:
+    """Return the end of the error about something that is no policy, with a remedy if there is."""
+    if inspect.isfunction(given):
+        return (
+            f"got the function {given.__name__}: decorate it with @ocucb.index_policy if it "
+            "returns a bonus, or with @ocucb.choice_policy if it returns an arm."
+        )
+    picks = [name for name in _PICKS if callable(getattr(given, name, None))]
+    if picks:
+        kind = given if isinstance(given, type) else type(given)
+        return (
+            f"got the class {kind.__name__}: write its {picks[0]} as a function that returns an "
+            "arm, and decorate that with @ocucb.choice_policy."
+        )
+    return f"got {shown(given)}."
 
 
 def to_policies(policies: Any) -> list[Policy]:
@@ -94,7 +136,7 @@ def to_policies(policies: Any) -> list[Policy]:
             player = player()
         if not isinstance(player, Policy):
             raise TypeError(
-                f"a policy must be one such as OCUCB(), or its name, got {shown(player)}."
+                f"a policy must be one such as OCUCB(), or its name, {_instead(player)}"
             )
         players.append(player)
     return players

@@ -1,7 +1,8 @@
-"""How policies are stated: four decorators that turn one function into a family, and ranges.
+"""How policies are stated: five decorators that turn one function into a family, and ranges.
 
 `index_policy` takes a bonus, or a whole index; `kl_policy` a budget; `sampling_policy` a deviation;
-`choice_policy` a function that picks an arm.
+`choice_policy` a function that picks an arm. `linear_policy` takes an index, or a function that
+picks an arm, from a linear model of the rewards.
 """
 
 from __future__ import annotations
@@ -213,6 +214,51 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
     return _family(function, (_rules.ChoiceRule,), facts)
 
 
+@_with_or_without_facts
+def linear_policy(function: Callable[..., Any], /, **facts: Any) -> PolicyFamily:
+    """Make a policy for arms with features out of an index, or out of a function that picks an arm.
+
+    Both see a linear model of the rewards: least squares with a penalty of ``ridge * |theta|^2``,
+    where `ridge` is the parameter of that name, or 1. They play problems such as `linear` and
+    `contexts` make.
+
+    Parameters
+    ----------
+    function : callable
+        ``index(mean, norm, t, horizon, dimension, arms, sigma, ...)``: the reward that the model
+        expects of the arm; ``sqrt(x' V^-1 x)``, where V is ``ridge * I`` plus the sum of x x' over
+        the rounds so far, so that sigma * norm is the standard error of the mean; the round,
+        counted from 1; the horizon; the number of features; that of arms; sigma; then parameters
+        with default values. ``log_det`` after the norm is ``log det V - dimension * log ridge``.
+        The arm with the largest index plays; ties are broken at random. Alternatively,
+        ``choose(t, horizon, model, sigma, memory, stream, ...)`` returns the number of an arm, from
+        0; `model` is a named tuple with the fields of ``ocucb.policies.Model``.
+    **facts : dict
+        Attributes of `PolicyFamily`, and what such a rule can declare:
+
+        fixed_actions : bool
+            Features must be the same in every round.
+        memory : callable
+            ``memory(arms, dimension)``: how many numbers a function that chooses remembers in
+            `memory`.
+
+    Returns
+    -------
+    PolicyFamily or callable
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> from math import log, sqrt
+    >>> @ocucb.linear_policy
+    ... def curious(mean, norm, t, horizon, dimension, arms, sigma, scale=1.5):
+    ...     return mean + scale * sigma * sqrt(log(t + 1)) * norm
+    >>> curious(scale=2)
+    curious(scale=2)
+    """
+    return _family(function, (_rules.LinearIndexRule, _rules.LinearChoiceRule), facts)
+
+
 def above(low: float) -> Range:
     """All numbers above `low`."""
     return Range(f"> {low:g}", lambda value: value > low)
@@ -252,6 +298,8 @@ _STATED = {
     _rules.BonusRule: "a bonus",
     _rules.GaussianKLRule: "a budget",
     _rules.WholeIndexRule: "a whole index",
+    _rules.LinearIndexRule: "an index",
+    _rules.LinearChoiceRule: "a function that picks an arm",
 }
 
 
@@ -330,12 +378,12 @@ def _check_facts(
             f"{title}'s unplayed_index must be {', '.join(map(repr, known))} or None, "
             f"got {declared!r}."
         )
-    for name in ("binary", "needs_sigma", "concave", "check", "stops"):
+    for name in ("binary", "needs_sigma", "concave", "check", "stops", "fixed_actions"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
     if facts.get("stops") and facts.get("memory") is None:
         raise TypeError(f"{title} declares stops, so it must declare memory, too.")
-    values = {"unplayed_index", "concave", "stops"}
+    values = {"unplayed_index", "concave", "stops", "fixed_actions"}
     for name in sorted({"table"} | _declarations(*rules) - values):
         if facts.get(name) is None:
             continue

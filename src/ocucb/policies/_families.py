@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -24,7 +25,7 @@ import numpy.typing as npt
 
 from .._compile import compiling
 from .._memo import cached_property
-from .._text import shown, to_float
+from .._text import remedy, shown, to_float
 from .._types import Floats
 from .._users import Snapshot
 from ._rules import BonusRule, GaussianKLRule, MomentKLRule, Rule
@@ -70,6 +71,8 @@ class PolicyFamily:
         Whether the policy is only for Bernoulli rewards.
     needs_sigma : bool
         Whether the rule uses sigma; if not, nobody has to know it.
+    aliases : tuple of str
+        Other names that people type.
     check : bool
         Whether to check on a grid what a user's rule declares, before it is played.
 
@@ -95,6 +98,7 @@ class PolicyFamily:
     variance_form: PolicyFamily | None = None
     binary: bool = False
     needs_sigma: bool = True
+    aliases: tuple[str, ...] = ()
     check: bool = True
 
     @cached_property
@@ -118,7 +122,7 @@ class PolicyFamily:
     @property
     def is_ours(self) -> bool:
         """Whether it is one of this package's, so that its name identifies it."""
-        known = FAMILIES.get(self.name)
+        known = known_family(self.name)
         forms = () if known is None else (known, known.bounded_form, known.variance_form)
         return any(self is form for form in forms)
 
@@ -171,8 +175,8 @@ class PolicyFamily:
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self.defaults:
-                known = ", ".join(names) or "none"
-                raise TypeError(f"{self.label} has no parameter {shown(name)}; it has {known}.")
+                known = remedy(name, names or ["none"], all_="it has")
+                raise TypeError(f"{self.label} has no parameter {shown(name)}; {known}")
             if name in given:
                 raise TypeError(f"{self.label} got parameter {name!r} twice.")
             given[name] = value
@@ -197,7 +201,7 @@ class PolicyFamily:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...] | str:
         # Another process looks up our families by name, with their compiled code.
-        if FAMILIES.get(self.name) is self:
+        if known_family(self.name) is self:
             return family_named, (self.name,)
         # Compiled code is not sent: the receiver compiles its own.
         return family_of, (_facts(self), self.__doc__, self.__module__)
@@ -211,15 +215,51 @@ def formula_raised(error: Exception) -> str:
     return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
 
 
-# This package's policies by name, filled in by `ocucb.policies`.
+# This package's policies by name, filled in by `ocucb.policies`: those that play any problem, and
+# those that need arms with features.
 FAMILIES: dict[str, PolicyFamily] = {}
+LINEAR: dict[str, PolicyFamily] = {}
+
+
+def known_family(name: str) -> PolicyFamily | None:
+    """Return this package's family called `name` on the command line, if there is one."""
+    return FAMILIES.get(name, LINEAR.get(name))
+
+
+def spelled(name: str) -> str:
+    """Return the name of a policy without what does not matter when it is typed.
+
+    >>> spelled("KL-UCB+"), spelled("kl_ucb plus")
+    ('klucbplus', 'klucbplus')
+    """
+    whole = name.casefold().replace("+", "plus").replace("\N{GREEK SMALL LETTER EPSILON}", "eps")
+    return re.sub(r"[\W_]+", "", whole)
+
+
+def family_spelled(name: str) -> PolicyFamily | None:
+    """Return the family with a name, label or Python name that is spelled alike, or None."""
+    if (family := known_family(name)) is not None:
+        return family
+    wanted = spelled(name)
+    for family in (*FAMILIES.values(), *LINEAR.values()):
+        if wanted in map(spelled, names_of(family)):
+            return family
+    return None
+
+
+def names_of(family: PolicyFamily) -> tuple[str, ...]:
+    """Return all names of a family: on the command line, in tables, in Python, and aliases."""
+    return (family.name, family.label, family.source.__name__, *family.aliases)
 
 
 def family_named(name: str) -> PolicyFamily:
-    """Return the family called `name` on the command line."""
-    if name not in FAMILIES:
-        raise ValueError(f"unknown policy {shown(name)}; choose from {', '.join(FAMILIES)}.")
-    return FAMILIES[name]
+    """Return the family called `name`, on the command line or in tables."""
+    family = family_spelled(name)
+    if family is None:
+        raise ValueError(
+            f"unknown policy {shown(name)}; {remedy(name, {**FAMILIES, **LINEAR}, spelled)}"
+        )
+    return family
 
 
 def _call(family: PolicyFamily, parameters: Mapping[str, float]) -> str:

@@ -34,7 +34,7 @@ def normal_quantile(tail: float) -> float:
 
 
 @inlined
-def _remainder(z: float) -> float:
+def stirling_remainder(z: float) -> float:
     """Return log Gamma(z) minus Stirling's formula."""
     if z < 16.0:
         return lgamma(z) - ((z - 0.5) * log(z) - z + 0.5 * log(2.0 * pi))
@@ -51,7 +51,7 @@ def beta_tail(a: float, b: float, x: float) -> tuple[float, float]:
     n, y = a + b, 1.0 - x
     # x^a (1 - x)^b / B(a, b)
     power = 0.5 * log(a * b / (2.0 * pi * n)) - n * bernoulli_kl(a / n, x)
-    power += _remainder(n) - _remainder(a) - _remainder(b)
+    power += stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(b)
     c, d = 1.0, 1.0 - n * y / (b + 1.0)
     d = 1.0 / (d if abs(d) > _TINY else _TINY)
     fraction = d

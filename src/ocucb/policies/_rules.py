@@ -17,6 +17,10 @@ Some rules look at one arm at a time (`ArmRule`), and the arm with the largest n
 Anything else is a `ChoiceRule`: a function that looks at all arms and picks one; it may take
 ``squares`` after the sums, the squared deviations from each arm's mean (normal-thompson).
 
+Where arms have features, a `LinearIndexRule` is an index for each arm, ``index(mean, norm, t,
+horizon, dimension, arms, sigma, ...)``, from a linear model of the rewards (LinUCB), and a
+`LinearChoiceRule` a function that picks an arm given that model (linear Thompson sampling).
+
 The decorators that make them (`_decorators`) say what the declarations mean.
 """
 
@@ -24,13 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 UnplayedIndex = Literal["nonincreasing", "constant", "nondecreasing"]
 Inputs = tuple[str, ...]
 
 _BONUS = ("pulls", "t", "horizon", "arms")
 _INDEX = ("mean", *_BONUS, "sigma")
+_LINEAR = ("mean", "norm", "t", "horizon", "dimension", "arms", "sigma")
 _CHOICE = ("t", "horizon", "pulls", "sums", "sigma", "memory", "stream")
 
 # Functions are part of what identifies a user's policy, hence of its random streams: under these
@@ -213,3 +218,72 @@ class ChoiceRule(Rule):
 
     def memory_size(self, arms: int) -> int:
         return 0 if self.memory is None else self.memory(arms)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRule(Rule):
+    """A rule that looks at features, through a regularised least-squares model of the rewards."""
+
+    fixed_actions: bool = False  # whether features must be the same in every round
+
+    def memory_size(self, arms: int, dimension: int = 1) -> int:
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearIndexRule(LinearRule):
+    """An index for each arm; ties are broken at random."""
+
+    forms = (_LINEAR, (*_LINEAR[:2], "log_det", *_LINEAR[2:]))
+    kind = "linear index"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearChoiceRule(LinearRule):
+    """A function that looks at the model and picks an arm."""
+
+    memory: Callable[[int, int], int] | None = None
+
+    forms = (("t", "horizon", "model", "sigma", "memory", "stream"),)
+    kind = "linear choice"
+
+    def memory_size(self, arms: int, dimension: int = 1) -> int:
+        return 0 if self.memory is None else self.memory(arms, dimension)
+
+
+class Model(NamedTuple):
+    """What a `LinearChoiceRule` is told: a linear model of the rewards.
+
+    There is one set of weights for all arms, or one for each arm (then `inverse`, `weights` and
+    `log_dets` have an entry for each, and `features` a single row: the context that arms share).
+
+    Attributes
+    ----------
+    features : ndarray
+        The features of each arm in this round.
+    means : ndarray
+        The reward that the model expects of each arm.
+    norms : ndarray
+        ``sqrt(x @ inverse @ x)`` of each arm with features x: sigma times this is the standard
+        error of its mean.
+    inverse : ndarray
+        The inverse of ``V = ridge * I + sum of x x'`` over rounds.
+    weights : ndarray
+        The estimate of theta: the inverse times the sum of reward * x.
+    log_dets : ndarray
+        ``log det V - dimension * log ridge``.
+    solved : ndarray
+        The inverse times each arm's features.
+    pulls, sums : ndarray
+        Pulls and summed rewards of each arm.
+    """
+
+    features: Any
+    means: Any
+    norms: Any
+    inverse: Any
+    weights: Any
+    log_dets: Any
+    solved: Any
+    pulls: Any
+    sums: Any

@@ -9,9 +9,10 @@ from ._decorators import between, choice_policy, one_per_arm
 
 
 @compiled
-def _probabilities(
+def greedy_probabilities(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, epsilon: float
 ) -> None:
+    """Write the arms' probabilities."""
     top, tied = -inf, 0
     for i in range(pulls.size):
         mean = sums[i] / pulls[i]
@@ -30,8 +31,9 @@ def _probabilities(
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
     memory=one_per_arm,
-    probabilities=_probabilities,
+    probabilities=greedy_probabilities,
     needs_sigma=False,
+    aliases=("eps-greedy", "e-greedy", "egreedy"),
 )
 def EpsilonGreedy(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,

@@ -16,6 +16,7 @@ def _memory(arms: int) -> int:
     name="explore-then-commit",
     label="Explore-then-commit",
     formula="each arm m times in turn, then the arm with the largest mean until the end",
+    aliases=("etc",),
     reference="Robbins (1952); Perchet, Rigollet, Chassang and Snowberg (2016)",
     valid={"m": whole_from(1)},
     memory=_memory,

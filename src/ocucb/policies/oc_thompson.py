@@ -3,11 +3,25 @@
 from math import log, sqrt
 from typing import Any
 
+import numpy as np
+
+from .._compile import compiled
 from ..random import beta, largest
 from ._decorators import above, choice_policy, one_per_arm, sampling_policy
+from ._largest import largest_of_beta
 
 
-@choice_policy(memory=one_per_arm)
+@compiled
+def _unit_probabilities(
+    t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any,
+    c: float = 0.3, psi: float = 2.0,
+) -> None:  # fmt: skip
+    w = min(1.0, c * log(psi * horizon / t))
+    hits = np.minimum(np.maximum(sums, 0.0), pulls)
+    largest_of_beta(1.0 + hits / w, 1.0 + (pulls - hits) / w, memory, 0.0)
+
+
+@choice_policy(memory=one_per_arm, probabilities=_unit_probabilities)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
     c: float = 0.3, psi: float = 2.0,

@@ -9,6 +9,7 @@ from ._decorators import sampling_policy
     name="thompson",
     label="Thompson sampling",
     formula="mean + sigma * N(0, 1 / T), a fresh sample for every arm in every round",
+    aliases=("ts", "gaussian-thompson"),
     reference="Thompson (1933); flat prior as in Lattimore (2015), appendix on experiments",
     unplayed_index="constant",
 )

@@ -19,6 +19,7 @@ def _probabilities(
     name="uniform",
     label="Uniform",
     formula="an arm drawn uniformly at random in every round",
+    aliases=("random",),
     reference="baseline",
     probabilities=_probabilities,
     needs_sigma=False,

@@ -20,7 +20,7 @@ from ..importance import MOST_WEIGHT
 from . import control_variates
 from .control_variates import FEWEST_FITTED, Curve
 
-FORMAT = 6  # of stores, which hold moments
+FORMAT = 7  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
@@ -79,6 +79,13 @@ class Runs:
         self.best_pulls = np.where(gaps == 0.0, outcome.pulls, 0).sum(axis=1)
         self.bins = _bin_numbers(self.final, largest_gap * self.horizon)
         self.curve_means, self.curve_products = _curve_terms(outcome, weights)
+        played = [
+            weights[:, None] * outcome.optimal,
+            weights[:, None] * np.ones(outcome.regret.shape),
+        ]
+        self.optimal_means = np.stack([part.mean(axis=0) for part in played], axis=1)
+        spread = [part - part.mean(axis=0) for part in played]
+        self.optimal_products = np.array([[(a * b).sum(axis=0) for b in spread] for a in spread]).T
         terms = weights * np.stack([formula(self) for formula in TERMS.values()])
         self.term_means = terms.mean(axis=1)
         self.terms = terms - self.term_means[:, None]
@@ -182,6 +189,15 @@ class Moments:
             lambda r: r.curve_products,
             _products("curve_means", packed=True),
             *("checkpoints", control_variates.PAIRS),
+        )
+    )
+    # at each checkpoint, whether a best arm was played in that round, and 1, both times w
+    optimal_means: Floats = field(
+        metadata=_kept(lambda r: r.optimal_means, _averaged, "checkpoints", 2)
+    )
+    optimal_products: Floats = field(
+        metadata=_kept(
+            lambda r: r.optimal_products, _products("optimal_means"), *("checkpoints", 2, 2)
         )
     )
     # mean of w times the pulls of each arm, and a number close to the mean final regret
@@ -316,6 +332,16 @@ class Moments:
         """Return the mean of a term between 0 and 1, whatever regret the runs have that make it."""
         return self._share(name, 0.0)
 
+    def skewed(self, name: str) -> Estimate:
+        """Return the mean of a term that is not negative, where a few runs with most are missing.
+
+        These are taken to contribute what those that were seen do.
+        """
+        value, error = self.estimate(name)
+        mean, squares = self._term(name)
+        typical = squares / self.runs / mean + mean if mean > 0.0 else 0.0
+        return Estimate(value, math.hypot(error, SKEWED * typical / self.runs))
+
     def _share(self, name: str, least: float) -> Estimate:
         value, error = self.estimate(name)
         mean, squares = self._term(name)
@@ -324,6 +350,25 @@ class Moments:
             second = squares / self.runs + mean**2
             missing = float(missing_weight(self.sample, self.weights, mean, second, least))
         return Estimate(min(_not_negative(value), 1.0), math.hypot(error, missing / self.runs))
+
+    def optimal(self) -> tuple[Floats, Floats]:
+        """Return the probability of playing a best arm in the round of each checkpoint.
+
+        And its standard error, which allows for what was not seen. As with tails, it is corrected
+        for the mean weight.
+        """
+        means, products = self.optimal_means, self.optimal_products
+        used = int(not _plain(self.weights) and self.runs >= FEWEST_FITTED)
+        spread = products[:, 1, 1]
+        slopes = used * np.divide(
+            products[:, 0, 1], spread, out=np.zeros(spread.shape), where=spread > 0.0
+        )
+        values = means[:, 0] - slopes * (means[:, 1] - 1.0)
+        left = np.maximum(products[:, 0, 0] - slopes * products[:, 0, 1], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            errors = np.sqrt(left / (self.runs - 1.0 - used) / self.runs)
+        unseen = UNSEEN * float(self.weights.max()) / self.runs
+        return np.clip(values, 0.0, 1.0), np.hypot(errors, unseen)
 
     def deviation(self, worst: float) -> Estimate:
         """Return the standard deviation of the final regret, which is `worst` at most.

@@ -16,7 +16,7 @@ from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 5  # of saved results: raise it with any change to a field
+FORMAT = 6  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -64,8 +64,11 @@ class PolicyResult:
         Rounds after which regret was measured; the last is the horizon.
     regret, stderr : ndarray
         Mean pseudo-regret at the checkpoints, and its standard error (nan after a single run).
+    optimal, optimal_stderr : ndarray
+        The probability of playing a best arm in the very round of each checkpoint ("% optimal
+        action"), and its standard error, which allows for what was not seen.
     control_variates : bool
-        Whether these are corrected for the luck of the arms; if so, the errors of plain runs
+        Whether mean regrets are corrected for the luck of the arms; if so, the errors of plain runs
         allow for failures that none of them has shown.
     pulls : ndarray
         Mean number of pulls of each arm; not corrected for luck. With a prior, of the best arm of
@@ -92,6 +95,8 @@ class PolicyResult:
         The probability that a policy with a rule to stop does so before the horizon; 0 without one.
     stopping_time : Estimate
         The mean number of rounds until then, counting runs that have not stopped with the horizon.
+        Its error does not allow for runs that would not have stopped, if none was seen; that of
+        `stopped` does.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -127,6 +132,8 @@ class PolicyResult:
     checkpoints: Counts = field(metadata=files.ROUNDS)
     regret: Floats = field(metadata=files.AT_CHECKPOINTS)
     stderr: Floats = field(metadata=files.ERRORS)
+    optimal: Floats = field(metadata=files.AT_CHECKPOINTS)
+    optimal_stderr: Floats = field(metadata=files.ERRORS)
     control_variates: bool = field(metadata=files.TRUTH)
     pulls: Floats = field(metadata=files.PER_ARM)
     sample: Floats = field(metadata=files.PER_RUN)
@@ -292,12 +299,15 @@ def policy_result(
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
     said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
     never = Estimate(0.0, 0.0)
+    optimal, optimal_stderr = merged.optimal()
     kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
         **{name: getattr(played, name) for name in said},
         **{name: getattr(merged, name) for name in kept},
         regret=curve.regret,
         stderr=curve.stderr,
+        optimal=optimal,
+        optimal_stderr=optimal_stderr,
         control_variates=curve.corrected,
         pulls=merged.pulls / merged.weight.value,  # so that they add up to the horizon
         seconds=seconds,
@@ -306,7 +316,7 @@ def policy_result(
         wrong=merged.share("wrong") if least > 0.0 else never,
         simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
         stopped=merged.share("stopped") if played.stops else never,
-        stopping_time=_times(merged.share("rounds"), played.horizon)
+        stopping_time=_times(merged.skewed("rounds"), played.horizon)
         if played.stops
         else Estimate(float(played.horizon), 0.0),
         worst=worst,

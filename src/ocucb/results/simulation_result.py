@@ -103,9 +103,12 @@ class SimulationResult(Records):
 
     def table(self) -> str:
         """Return the result as text, one line per policy; error bars are two standard errors."""
+        return "\n".join([table_of(self, _TABLE, left=_LEFT), *self._notes()])
+
+    def _notes(self) -> list[str]:
+        """Return what was played, and what readers of the table should know."""
         place = f"{self.problem}, {self.rewards} rewards, sigma = {self.sigma:g}"
         lines = [
-            table_of(self, _TABLE, left=("policy", "± 2 s.e.", "engine")),
             f"{place}, horizon {self.policies[0].horizon:,}, seed {self.seed}",
             *self._told(),
         ]
@@ -113,17 +116,15 @@ class SimulationResult(Records):
             lines.append(
                 "Bayes regret: each run has a problem of its own, the same for all policies."
             )
-        for player in self:
-            if player.sampling != "plain" or player.control_variates:
-                worth = f"worth {_worth(player.effective_runs)} plain ones"
-                weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
-                weight = f"; mean weight {weight}" if player.sampling != "plain" else ""
-                lines.append(f"{player.label}: {player.sampling} runs, {worth}{weight}")
+        helped = [one for one in self if one.sampling != "plain" or one.control_variates]
+        if helped:
+            worth = ", ".join(map(_help, helped))
+            lines.append(f"Runs are worth so many plain ones: {worth}.")
         if any(player.sampling == "plain" and player.runs < FEWEST_TILTED for player in self):
             lines.append(
                 f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
             )
-        return "\n".join(lines)
+        return lines
 
     def _cells(self) -> list[tuple[str, ...]]:
         columns = [title for title in _TABLE if title not in ("engine", "seconds")]
@@ -144,8 +145,24 @@ class SimulationResult(Records):
             return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
 
         rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
-        caption = f"<caption>{html.escape('. '.join([self.problem, *self._told()]))}</caption>"
-        return f"<table>{caption}{row('th', _TABLE)}{rows}</table>"
+        notes = "<br>".join(map(html.escape, self._notes()))
+        return f"<table>{row('th', _TABLE)}{rows}</table><p>{notes}</p>"
+
+    def average_reward(self, which: int | str = 0) -> tuple[Floats, Floats]:
+        """Return a policy's mean reward per round, up to each checkpoint, and its standard error.
+
+        It is the best arm's mean minus regret per round, and so free of the noise of rewards.
+
+        Parameters
+        ----------
+        which : int or str, optional
+            A policy, as in ``result[which]``.
+        """
+        if self.prior:
+            raise ValueError("with a prior, the best mean differs from run to run: use the regret.")
+        player = self[which]
+        best: float = self.means.max()
+        return best - player.regret / player.checkpoints, player.stderr / player.checkpoints
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per policy and checkpoint."""
@@ -225,6 +242,12 @@ def _at_end(player: PolicyResult, i: int, value: float) -> float | None:
     return value if i == player.checkpoints.size - 1 else None
 
 
+def _average_reward(result: SimulationResult, player: PolicyResult, i: int) -> float | None:
+    if result.prior:
+        return None
+    return float(result.means.max() - player.regret[i] / player.checkpoints[i])
+
+
 # The columns of tables: the title, and the text for a policy.
 _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "policy": lambda player: player.label,
@@ -238,6 +261,8 @@ _TABLE: dict[str, Callable[[PolicyResult], str]] = {
     "seconds": lambda player: f"{player.seconds:.2f}",
 }
 
+_LEFT = ("policy", "± 2 s.e.", "engine")
+
 # The columns of data frames and CSV files: the name, and the value at the i-th checkpoint.
 COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "problem": lambda result, player, i: result.problem,
@@ -250,6 +275,13 @@ COLUMNS: dict[str, Callable[[SimulationResult, PolicyResult, int], Any]] = {
     "stderr": lambda result, player, i: float(player.stderr[i]),
     "wrong": lambda result, player, i: _at_end(player, i, player.wrong.value),
     "simple_regret": lambda result, player, i: _at_end(player, i, player.simple_regret.value),
+    "optimal": lambda result, player, i: float(player.optimal[i]),
+    "optimal_stderr": lambda result, player, i: float(player.optimal_stderr[i]),
+    "average_reward": lambda result, player, i: _average_reward(result, player, i),
+    "rewards": lambda result, player, i: result.rewards,
+    "sigma": lambda result, player, i: result.sigma,
+    "sigmas": lambda result, player, i: result.problem.partition(UNEQUAL)[2],
+    "seed": lambda result, player, i: result.seed,
 }
 
 
@@ -268,6 +300,15 @@ def joined(results: Sequence[SimulationResult]) -> SimulationResult:
 def _result_on(a: Description | SimulationResult, policies: list[PolicyResult]) -> SimulationResult:
     facts = a.problem, a.means, a.rewards, a.sigma, a.seed, a.version, a.prior
     return SimulationResult(policies, *facts)
+
+
+def _help(player: PolicyResult) -> str:
+    """Say what a policy's runs are worth, and how far weights are from their mean of 1."""
+    worth = f"{player.label} {_worth(player.effective_runs)}"
+    if player.sampling == "plain":
+        return worth
+    weight = " ".join(with_error(player.weight.value, 2 * player.weight.stderr))
+    return f"{worth} (tilted, mean weight {weight})"
 
 
 def _worth(runs: float) -> str:

@@ -50,13 +50,7 @@ def listing(found: list[Stored]) -> str:
 
 def to_csv(found: list[Stored], path: str | os.PathLike[str]) -> None:
     """Write the regret of simulations at their checkpoints to a CSV file."""
-    more = ("rewards", "sigma", "seed")
-    rows = [
-        {**row, **{name: getattr(result, name) for name in more}}
-        for result in together(found)
-        for row in result.rows()
-    ]
-    write_csv(path, (*COLUMNS, *more), rows)
+    write_csv(path, COLUMNS, [row for result in together(found) for row in result.rows()])
 
 
 def together(found: list[Stored]) -> list[SimulationResult]:

@@ -48,6 +48,10 @@ _LimitOfNames = Annotated[
 ]
 _After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
 _Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="The most to return.")]
+_Margin = Annotated[
+    float | None, Query(ge=0, le=1e100, description="A difference that does not matter.")
+]
+_Level = Annotated[float | None, Query(gt=0, lt=1, description="Confidence of the verdict.")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.ErrorAnswer, "description": text}
     for status, text in (
@@ -247,6 +251,16 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         """Return entries of the log after number `after`, as lines of JSON."""
         lines = read(report.log_lines, name, after, limit)
         return Response(lines, media_type="application/x-ndjson")
+
+    @app.get("/v1/bandits/{name}/verdict")
+    @needs("read")
+    def show_verdict(name: _Name, margin: _Margin = None, level: _Level = None) -> Response:
+        """Tell whether the experiment may be stopped, how sure that is, and what it would lose.
+
+        `margin` is a difference that does not matter; it and `level` are those of `when_decided`
+        by default, or 0 and 0.95.
+        """
+        return _json(read(report.verdict, name, margin, level))
 
     @app.get("/v1/bandits/{name}/history")
     @needs("read")

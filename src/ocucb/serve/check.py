@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     counts = Counter[str]()
     decided, expired = [0] * len(machine.names), [0] * len(machine.names)
     open_arms: dict[int, int] = {}  # the arm of each open decision
-    corrected = None
+    corrected = concluded = None
     due = 1
     at = row["created_at"]
 
@@ -69,9 +70,16 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
             return problem(f"entry {seq} is earlier than the one before it.")
         due, at = due + 1, entry["at"]
         counts[kind] += 1
-        if kind == "decision":
+        if concluded is not None or kind == "verdict":
+            told = json.loads(entry["detail"]) if kind == "verdict" else None
+            if told != concluded:
+                return problem(f"entry {seq} should be {_said(concluded)}, and is {_said(told)}.")
+            concluded = None
+        elif kind == "decision":
             arm, propensity = machine.choose(seq)
-            if (arm, propensity) != (entry["arm"], entry["propensity"]):
+            # null: an earlier version may not have known it
+            known = propensity if entry["propensity"] is not None else None
+            if (arm, known) != (entry["arm"], entry["propensity"]):
                 return problem(
                     f"decision {seq} was arm {entry['arm']} with propensity "
                     f"{entry['propensity']}, and is {arm} with {propensity} when replayed."
@@ -89,12 +97,15 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 machine.cancel(entry["arm"])
             else:
                 machine.reward(entry["arm"], entry["reward"])
+                concluded = machine.conclude()
             if kind != "reward":
                 expired[entry["arm"]] += 1
         elif kind == "clock":
             corrected = seq
         elif kind != "late":
             return problem(f"entry {seq} is of the unknown kind {kind!r}.")
+    if concluded is not None:
+        return problem(f"the log ends without {_said(concluded)}.")
     if due != row["version"] + 1:
         return problem(f"the log ends with entry {due - 1}, the state with {row['version']}.")
     try:
@@ -112,6 +123,10 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     if row["due"] is None and open_arms and machine.rules.expiry is not None:
         return problem("there are open decisions, and none of them would ever expire.")
     return Checked(row["name"], counts["decision"], counts["reward"], None)
+
+
+def _said(verdict: Any) -> str:
+    return "another entry" if verdict is None else f"the verdict on {verdict['leader']!r}"
 
 
 def _entries(connection: sa.Connection, bandit: int) -> Iterator[Any]:

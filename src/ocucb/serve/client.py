@@ -151,7 +151,8 @@ class Client:
             Decisions that you expect to make. Without it, the server plans for 1,000 at first, and
             for n^1.5 whenever n is reached.
         **rules : dict
-            bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward.
+            bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward,
+            when_decided.
 
         Examples
         --------
@@ -324,6 +325,31 @@ class Client:
         'red'
         """
         answer: dict[str, Any] = self._call("GET", "")
+        return answer
+
+    def verdict(self, margin: float | None = None, level: float | None = None) -> dict[str, Any]:
+        """Return whether the experiment may be stopped, and what stopping now would lose.
+
+        Parameters
+        ----------
+        margin : float, optional
+            A difference that does not matter; by default that of ``when_decided``, or 0.
+        level : float, optional
+            Confidence of the verdict; by default that of ``when_decided``, or 0.95.
+
+        Returns
+        -------
+        dict
+            As ``GET /v1/bandits/{name}/verdict`` answers.
+
+        Examples
+        --------
+        >>> bandit.verdict(margin=0.01)["verdict"]
+        'go on'
+        """
+        given = {"margin": margin, "level": level}
+        query = "&".join(f"{key}={one!r}" for key, one in given.items() if one is not None)
+        answer: dict[str, Any] = self._call("GET", f"/verdict?{query}")
         return answer
 
     def _call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:

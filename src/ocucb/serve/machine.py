@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import Floats
+from ..inference.verdict import GO_ON, Verdict
 from ..live import Bandit
 from .errors import Conflict, Invalid
 from .models import MOST_ARMS, Change, Rules
 
+_LOOKS_PER_DOUBLING = 32  # at the verdict, in each doubling of the rewards
 _COLUMNS = ("pulls", "open", "sums", "squares", "active")  # of `ArmState`, as `Bandit` names them
 
 
@@ -70,6 +72,7 @@ class Machine:
             rules = rules.model_copy(update={"policy": bandit.policy.name})
         self.rules = rules
         self._note_arms()
+        self._rewards = int(bandit.to_parts()["pulls"].sum())
         if rules.default_reward is not None:
             self.check_reward(rules.default_reward, "default_reward")
         self._check_floor(len(self.active))
@@ -108,10 +111,37 @@ class Machine:
     def reward(self, arm: int, reward: float) -> None:
         """Close an open decision for an arm with a reward."""
         self.bandit.tell(self.names[arm], reward)
+        self._rewards += 1
 
     def cancel(self, arm: int) -> None:
         """Close an open decision for an arm without a reward."""
         self.bandit.cancel(self.names[arm])
+
+    def conclude(self) -> dict[str, Any] | None:
+        """Act on the verdict, after a reward, where the rules say so; return what was done.
+
+        It is looked at now and then, at numbers of rewards that are known in advance.
+        """
+        asked, rewards = self.rules.when_decided, self._rewards
+        stride = max(1, (1 << rewards.bit_length()) // (2 * _LOOKS_PER_DOUBLING))
+        if asked is None or rewards % stride or self.paused:
+            return None
+        if asked.do == "retire" and len(self.active) == 1:
+            return None
+        verdict = self.verdict(asked.margin, asked.level)
+        if verdict.kind == GO_ON:
+            return None
+        losers = [self.names[i] for i in self.active if self.names[i] != verdict.leader]
+        if asked.do == "pause" or len(losers) == len(self.active):  # the control leads
+            self.paused = True
+            return {"verdict": verdict.kind, "leader": verdict.leader, "paused": True}
+        self.bandit.retire(losers)
+        self._note_arms()
+        return {"verdict": verdict.kind, "leader": verdict.leader, "retire": losers}
+
+    def verdict(self, margin: float, level: float) -> Verdict:
+        """Return the verdict on all arms that are played, the control included."""
+        return self.bandit._verdict(margin, level, self.rules.control)
 
     def change(self, change: Change) -> Change | None:
         """Change the rules; return what was really changed, or None if nothing.

@@ -35,6 +35,20 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class WhenDecided(_Strict):
+    """What happens by itself once the verdict is in."""
+
+    do: Literal["pause", "retire"] = Field(
+        description="`pause` the bandit, or `retire` all arms but the leader."
+    )
+    margin: Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)] = Field(
+        default=0.0, description="A difference that does not matter."
+    )
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
+        default=0.95, description="Confidence of the verdict."
+    )
+
+
 class Rules(_Strict):
     """What a bandit is: the body of ``PUT /v1/bandits/{name}``."""
 
@@ -71,6 +85,9 @@ class Rules(_Strict):
     )
     default_reward: Finite | None = Field(
         default=None, description="Reward of a decision that expires; if null, it is cancelled."
+    )
+    when_decided: WhenDecided | None = Field(
+        default=None, description="What happens by itself once the verdict is in, if anything."
     )
 
     @model_validator(mode="after")

@@ -106,10 +106,43 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
         "sigma": machine.bandit.sigma,
         "seed": machine.seed,
         "level": known.level,
+        "simultaneous": known.simultaneous,
+        "assumption": known.assumption,
         "arms": arms,
         "totals": totals,
         "next": {"arm": known.next_arm, "why": _why(rules, known.next, len(machine.active))},
         "health": health(rules, row, arms, totals, now),
+    }
+
+
+def verdict(
+    connection: sa.Connection, name: str, margin: float | None, level: float | None
+) -> dict[str, Any]:
+    """Return whether the experiment may be stopped, and what stopping now would lose."""
+    row = _row(connection, name)
+    machine = load(connection, row).machine
+    asked = machine.rules.when_decided
+    if margin is None:
+        margin = 0.0 if asked is None else asked.margin
+    if level is None:
+        level = 0.95 if asked is None else asked.level
+    found = machine.verdict(margin, level)
+    return {
+        "version": row["version"],
+        "verdict": found.kind,
+        "sentence": found.sentence,
+        "leader": found.leader,
+        "rival": found.rival,
+        "probability": found.probability,
+        "loss": found.loss,
+        "more": found.more,
+        "margin": margin,
+        "level": level,
+        "assumption": found.assumption,
+        "differences": [
+            {key: _number(one) if key != "arm" else one for key, one in line.items()}
+            for line in found.rows()
+        ],
     }
 
 

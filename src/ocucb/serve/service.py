@@ -72,7 +72,8 @@ class Service:
         assert known is not None
         if rules.policy is None:  # whatever it was when the bandit was created
             rules = rules.model_copy(update={"policy": json.loads(known)["policy"]})
-        if known != canonical(rules):
+        # earlier versions knew fewer rules
+        if canonical(Rules.model_validate_json(known)) != canonical(rules):
             raise Conflict(
                 f"bandit {name!r} exists with other rules; use PATCH to change arms, horizon or "
                 "pause, or another name."

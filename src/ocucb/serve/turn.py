@@ -217,6 +217,7 @@ class Turn:
                 "reward", arm=decision["arm"], decision=seq, reward=reward
             )
             self._row["rewarded_at"] = self._at
+            self._conclude()
             return "accepted"
         if outcome["kind"] in _LAPSED:
             if seq not in self._lates:
@@ -283,6 +284,14 @@ class Turn:
             entry = self._append("default", arm=arm, decision=seq, reward=default + 0.0)
         self._closed[seq] = entry
         self.stored.expired[arm] += 1
+        if default is not None:
+            self._conclude()
+
+    def _conclude(self) -> None:
+        """After a reward: act on the verdict, where the rules say so."""
+        done = self.machine.conclude()
+        if done is not None:
+            self._append("verdict", detail=json.dumps(done, sort_keys=True))
 
     # Writing
 

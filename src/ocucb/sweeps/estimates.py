@@ -12,6 +12,7 @@ from ..pooling import KNOWN, TERMS
 from ..results import Estimate
 
 BATCHES = 32
+_STUDENT = 2.0395  # the quantile of 97.5% with 31 degrees of freedom
 _COLLINEAR = 1e-9  # share of a control variate that the others must leave
 
 
@@ -69,19 +70,28 @@ def jackknife(statistic: Callable[..., float], *curves: tuple[Floats, Floats]) -
     half-sample, 16 batches count twice and the others not at all; those of `_SIGNS` and their
     complements are balanced. For a linear statistic this is the ordinary jackknife. But there,
     curves hardly move, whereas half-samples lie a standard error away: as far as the truth does. So
-    a statistic that is not linear, such as where a maximum is, has an honest error, too.
+    a statistic that is not linear, such as where a maximum is, has an honest error, too. If it
+    moves further to one side than to the other, the error is that of the wider side. Two errors are
+    a quantile of Student's distribution, since there are few batches.
 
     Streams of different policies are independent, and so are batches, so half-samples with the
     same batches of all curves do.
     """
     value = statistic(*(curve for curve, _ in curves))
     added = [(BATCHES - 1) * (out.mean(axis=0) - out) for _, out in curves]
-    squares = []
+    shifts = []
     for signs in np.concatenate([_SIGNS, -_SIGNS]):
         moves = [(signs[:, None] * batch).sum(axis=0) / BATCHES for batch in added]
         moved = (curve + move for (curve, _), move in zip(curves, moves, strict=True))
-        squares.append((statistic(*moved) - value) ** 2)
-    return Estimate(value, math.sqrt(math.fsum(squares) / len(squares)))
+        shifts.append(statistic(*moved) - value)
+    wider = max(_spread(shifts, 1.0), _spread(shifts, -1.0))
+    return Estimate(value, _STUDENT / 2.0 * wider)
+
+
+def _spread(shifts: list[float], side: float) -> float:
+    """Return the root mean square of the shifts if those to the other side were as large."""
+    squares = [shift * shift for shift in shifts if not shift * side <= 0.0]
+    return math.sqrt(2.0 * math.fsum(squares) / len(shifts))
 
 
 def _balanced() -> Floats:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import shown, to_count, to_float
 from .._types import Floats
 from .._version import __version__
@@ -23,6 +24,7 @@ from .._waiting import Interrupts, interruptible
 from ..policies import Policy, PolicyFamily
 from ..pooling import COLUMNS
 from ..priors import AnyProblem
+from ..progress import Compiling
 from ..random import to_seed
 from ..simulation import specify, to_workers
 from ..specification import Specification
@@ -39,8 +41,33 @@ DEFAULT_RUNS = 1024
 FEWEST_RUNS = 256
 _FIRST_ROUND = 1024  # runs before a precision counts as reached: handing parts over takes time
 MOST_RUNS = 2**20  # the ceiling if a precision is given but no number of runs
+_FEWEST_BATCHES = 16  # that have runs, for an error bar of a curve that was interrupted
 
 
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C during `sweep`; `result` holds the curves that have runs, or None.
+
+    Parameters
+    ----------
+    result : SweepResult or None
+        Curves from the finished runs, which may be fewer than were asked for; None if there are
+        none. It becomes an attribute.
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> try:
+    ...     result = ocucb.sweep("ucb", ocucb.gap(), [50, 100], runs=256, rng=1)
+    ... except ocucb.SweepInterrupted as stopped:  # Ctrl-C
+    ...     result = stopped.result
+    """
+
+    def __init__(self, result: SweepResult | None) -> None:
+        super().__init__("sweep interrupted")
+        self.result = result
+
+
+@hinted
 def sweep(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problems: AnyProblem | Sequence[AnyProblem] | Mapping[float, AnyProblem],
@@ -99,6 +126,11 @@ def sweep(
         One curve per policy, with `table`, `plot`, `to_csv` and `save`, and with the errors of
         maxima, ratios and crossings.
 
+    Raises
+    ------
+    SweepInterrupted
+        On Ctrl-C; it is a KeyboardInterrupt with the curves so far in its `result`.
+
     Examples
     --------
     >>> import ocucb
@@ -122,35 +154,54 @@ def sweep(
     if store is not None and rng is None:
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
+    jobs: list[_Job] = []
     with ExitStack() as open_now:
         lines = [_sources(axis, line, seed) for line in axis.lines]
         if store is not None:
             for source in (source for sources in lines for source in sources):
                 source.check_identity()
-        interruptible(lambda: _prepare(source for sources in lines for source in sources))
-        keeper = store
-        if keeper is not None and not isinstance(keeper, Store):
-            keeper = open_now.enter_context(Store(keeper))
-        meter = open_now.enter_context(SweepMeter(progress))
-        with Interrupts() as interrupts:
-            team = Team(threads, executor, keeper, interrupts)
-            clouds = [team.cloud(sources, axis.kind == "problem") for sources in lines]
-            jobs = [_Job(cloud, wanted, share) for cloud in clouds]
-            interruptible(lambda: _prepare(clouds))
-            _play(team, jobs, meter)
-    return SweepResult(
-        curves=[_curve(axis, line, job) for line, job in zip(axis.lines, jobs, strict=True)],
-        axis=axis.name,
-        problem=_shared_name(axis),
-        seed=seed,
-        version=__version__,
-    )
+        try:
+            _prepare((source for sources in lines for source in sources), progress)
+            keeper = store
+            if keeper is not None and not isinstance(keeper, Store):
+                keeper = open_now.enter_context(Store(keeper))
+            meter = open_now.enter_context(SweepMeter(progress))
+            with Interrupts() as interrupts:
+                team = Team(threads, executor, keeper, interrupts)
+                clouds = [team.cloud(sources, axis.kind == "problem") for sources in lines]
+                jobs = [_Job(cloud, wanted, share) for cloud in clouds]
+                _prepare(clouds, progress)
+                _play(team, jobs, meter)
+        except KeyboardInterrupt:
+            raise SweepInterrupted(_result(axis, jobs, seed)) from None
+    result = _result(axis, jobs, seed)
+    assert result is not None
+    return result
 
 
-def _prepare(things: Iterable[Specification | Cloud]) -> None:
+def _result(axis: Axis, jobs: list[_Job], seed: int) -> SweepResult | None:
+    """Return the curves that enough batches tell about; None if there is no such curve."""
+    curves = [
+        _curve(axis, line, job)
+        for line, job in zip(axis.lines, jobs, strict=False)
+        if (job.batches[:, :, 0] > 0.0).any(axis=1).sum() >= _FEWEST_BATCHES
+    ]
+    if not curves:
+        return None
+    return SweepResult(curves, axis.name, _shared_name(axis), seed, __version__)
+
+
+def _prepare(things: Iterable[Specification | Cloud], progress: bool | None) -> None:
     """Compile everything, so that errors surface before play."""
-    for thing in things:
-        thing.prepare()
+
+    def prepare(note: Compiling) -> None:
+        for thing in things:
+            policy = thing.policy if isinstance(thing, Specification) else thing
+            note.begin(policy.label)
+            thing.prepare()
+
+    with Compiling(progress) as note:
+        interruptible(lambda: prepare(note))
 
 
 def _shared_name(axis: Axis) -> str:
@@ -184,7 +235,7 @@ class _Job:
     runs: int  # per point; with a precision, the maximum
     precision: float | None
     batches: Floats = field(init=False)
-    done: int = 0  # runs per point in whole rounds
+    done: int = 0  # runs per point so far
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -252,7 +303,7 @@ def _warn_if_short(job: _Job) -> None:
             f"{job.cloud.label}: {job.done:,} runs at each point give the curve to "
             f"{100 * job.width:.2g}% of its height, not to {100 * job.precision:.2g}%; allow more "
             "runs.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

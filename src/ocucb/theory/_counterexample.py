@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import to_count, to_float
 from .._vectors import Numbers
 from ..problems import conjecture
@@ -77,6 +78,7 @@ def necessary(K: int, elsewhere: float) -> float:
     return float(brentq(missing, 0.0, K**2)) if missing(0.0) > 0 else 0.0
 
 
+@hinted
 def counterexample(
     K: Sequence[int] = DEFAULT_K,
     runs: int = 100,

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import table, to_count, to_float
 from .._types import Counts, Floats
 from .._vectors import Numbers
@@ -156,6 +157,7 @@ class LemmaReport:
         return written(lemmas_at_work(rows, t, self.walk[t - 1], edges, look), path)
 
 
+@hinted
 def check_lemmas(
     means: Numbers,
     horizon: float,

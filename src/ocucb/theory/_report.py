@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import table, to_count
 from .._types import Floats
 from ..problems import Problem, gaussian
@@ -129,6 +130,8 @@ class Report:
     True
     >>> found.horizons()[0], found.horizons()[-1]
     (20, 1000)
+    >>> found.is_vacuous(found.statements["moss_bound"])  # 39 sqrt(nK) exceeds n times the gap
+    True
     """
 
     problem: Problem
@@ -147,12 +150,13 @@ class Report:
         ]
         for side, title in (("upper", "Regret is at most"), ("lower", "Regret is at least")):
             rows: list[tuple[str, ...]] = []
-            for key, bound in self.statements.items():
-                if not isinstance(bound, str) and bound.side == side:
-                    value = f"{bound.value:.3g}" if bound.value >= 1e6 else f"{bound.value:.2f}"
+            for key, bound in self._sorted():
+                if bound.side == side:
                     what = f"{STATEMENTS[key].title} ({bound.policy}): {bound.about}"
-                    rows += [(value, bound.kind, what), ("", "", f"needs {bound.needs}")]
-                    rows.append(("", "", bound.source))
+                    rows.append((_written(bound.value), bound.kind, what))
+                    if self.is_vacuous(bound):
+                        rows.append(("", "vacuous", self._trivial(bound)))
+                    rows += [("", "", f"needs {bound.needs}"), ("", "", bound.source)]
             if rows:
                 lines += ["", title, indent(table(rows, left=(1, 2)), "  ")]
         refused = [
@@ -161,21 +165,65 @@ class Report:
             if isinstance(reason, str)
         ]
         lines += ["", "Not applicable", *refused] if refused else []
-        lines += ["", "A shape is known only up to a constant factor; a limit holds only as n → ∞."]
+        lines += [
+            "",
+            "A shape is known only up to a constant factor; a limit holds only as n → ∞; a vacuous "
+            "bound says nothing that is not true of every policy.",
+        ]
         if self.measured is not None:
             lines += ["", "Measured", self.measured.table()]
         return "\n".join(lines)
 
+    def is_vacuous(self, bound: Bound) -> bool:
+        """Tell whether a bound says nothing: regret is never below 0, nor above n times the gap.
+
+        Shapes and limits, which have no constant to compare, are never called vacuous.
+
+        Parameters
+        ----------
+        bound : Bound
+            One of `statements`.
+        """
+        if bound.kind != "bound":
+            return False
+        return bound.value >= self._worst if bound.side == "upper" else bound.value <= 0.0
+
+    @property
+    def _worst(self) -> float:
+        """The regret of playing the worst arm in every round."""
+        return self.horizon * self.problem.largest_gap
+
+    def _trivial(self, bound: Bound) -> str:
+        if bound.side == "lower":
+            return "no regret is below 0"
+        return f"no regret exceeds n times the largest gap, {_written(self._worst)}"
+
+    def _sorted(self) -> list[tuple[str, Bound]]:
+        """Return the statements that apply: bounds, shapes, limits; the sharpest of each first."""
+        found = [(key, bound) for key, bound in self.statements.items() if isinstance(bound, Bound)]
+
+        def rank(pair: tuple[str, Bound]) -> tuple[int, float]:
+            bound = pair[1]
+            sharp = bound.value if bound.side == "upper" else -bound.value
+            return ("bound", "shape", "limit").index(bound.kind), sharp
+
+        return sorted(found, key=rank)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain numbers: the object of ``--json``."""
         H_i = complexities(self.problem.means, self.problem.sigma)
-        found, refused = [], []
-        for key, bound in self.statements.items():
-            row = {"statement": key, "title": STATEMENTS[key].title}
-            if isinstance(bound, str):
-                refused.append({**row, "reason": bound})
-            else:
-                found.append({**row, **asdict(bound)})
+        titles = {
+            key: {"statement": key, "title": STATEMENTS[key].title} for key in self.statements
+        }
+        found = [
+            {**titles[key], **asdict(bound), "vacuous": self.is_vacuous(bound)}
+            for key, bound in self._sorted()
+        ]
+        refused = [
+            {**titles[key], "reason": reason}
+            for key, reason in self.statements.items()
+            if isinstance(reason, str)
+        ]
         return {
             "problem": self.problem.name,
             "sigma": self.problem.sigma,
@@ -213,6 +261,10 @@ class Report:
         return sorted({round(float(x)) for x in steps})
 
 
+def _written(value: float) -> str:
+    return f"{value:.3g}" if value >= 1e6 else f"{value:.2f}"
+
+
 def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     found: dict[str, Bound | str] = {}
     for key, statement in STATEMENTS.items():
@@ -228,6 +280,7 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
     return found
 
 
+@hinted
 def report(
     problem: Problem,
     horizon: int,

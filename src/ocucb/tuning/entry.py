@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._keywords import hinted
 from .._text import shown, to_count, to_float
 from .._types import Floats
 from ..policies import Policy, PolicyFamily, to_policies
@@ -59,6 +60,7 @@ class TuningInterrupted(KeyboardInterrupt):
         self.result = result
 
 
+@hinted
 def tune(
     policies: Policy | PolicyFamily | str | Iterable[Policy | PolicyFamily | str],
     problems: AnyProblem | Sequence[AnyProblem],

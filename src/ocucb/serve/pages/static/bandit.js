@@ -30,13 +30,14 @@ function showState(bandit) {
       element("div", {}, element("dt", {}, key), element("dd", { id: `total-${key}` }, whole(value)))));
   document.getElementById("next").textContent =
     bandit.paused ? "Nothing: the bandit is paused." : bandit.next.why;
-  document.getElementById("interval").textContent = `${100 * bandit.level}% interval`;
+  document.getElementById("interval").textContent = `${100 * bandit.level}% interval (${bandit.simultaneous ? "all" : "each"})`;
+  document.getElementById("interval").title = `valid however often you look, if ${bandit.assumption}`;
   document.getElementById("gain").textContent = bandit.minimize ? "Cumulative loss" : "Cumulative reward";
 }
 
 function showArms(bandit) {
-  const ends = bandit.arms.flatMap((arm) => [arm.low, arm.high, arm.index, arm.mean]).filter((x) => x !== null);
-  const low = Math.min(...ends), high = Math.max(...ends);
+  const shown = bandit.arms.flatMap((arm) => [arm.low, arm.high, arm.index, arm.mean]).filter((x) => x !== null);
+  const low = Math.min(...shown), high = Math.max(...shown);
   const rows = bandit.arms.map((arm) => {
     const mark = arm.control ? " (control)" : arm.retired ? " (retired)" : "";
     const number = (text) => element("td", { class: "number" }, text);
@@ -45,9 +46,24 @@ function showArms(bandit) {
         element("span", { class: `swatch ${colour(arm.arm)}` }), arm.arm + mark),
       number(whole(arm.decisions)), number(percent(arm.share)), number(percent(arm.probability)),
       number(whole(arm.open)), number(whole(arm.expired)), number(decimal(arm.mean)),
-      element("td", {}, interval(arm, low, high)), number(decimal(arm.index)));
+      element("td", {}, interval(arm, low, high), element("span", { class: "ends" }, ends(arm))), number(decimal(arm.index)));
   });
-  document.getElementById("arms").tBodies[0].replaceChildren(...rows);
+  const table = document.getElementById("arms");
+  table.tBodies[0].replaceChildren(...rows);
+  table.tFoot.rows[0].cells[1].replaceChildren(...(high > low ? [scale(low, high)] : []));
+}
+
+const ends = (arm) => (arm.low === null ? "" : `${decimal(arm.low)} – ${decimal(arm.high)}`);
+
+// What the intervals above it are drawn on.
+function scale(low, high) {
+  const picture = shape("svg", { viewBox: "0 0 144 20", class: "interval", role: "img" });
+  picture.append(shape("line", { x1: 4, x2: 140, y1: 2, y2: 2, class: "grid" }));
+  for (const [x, value, anchor] of [[4, low, "start"], [72, (low + high) / 2, "middle"], [140, high, "end"]]) {
+    picture.append(shape("line", { x1: x, x2: x, y1: 0, y2: 4, class: "grid" }),
+      shape("text", { x, y: 16, "text-anchor": anchor, class: "tick" }, decimal(value)));
+  }
+  return picture;
 }
 
 function interval(arm, low, high) {
@@ -176,6 +192,7 @@ await watch(async () => {
   showState(bandit);
   if (moved) {
     showArms(bandit);
+    document.getElementById("verdict").textContent = (await ask(`${path}/verdict`)).sentence;
     const { arms, points } = await ask(`${path}/history`);
     drawShares(arms, points);
     drawRewards(arms, points, bandit.minimize);
