@@ -75,7 +75,11 @@ def test_problems_are_those_of_the_issue():
 
 def test_who_plays_what():
     everybody = {policy.family.name: policy for policy in registered()}
-    assert everybody.keys() == ocucb.policies.FAMILIES.keys()
+    absent = ocucb.policies.FAMILIES.keys() - everybody.keys()
+    assert absent == {
+        *("ucb1", "softmax", "gradient", "optimistic", "decaying-epsilon", "exp3"),  # textbooks'
+        *("successive-elimination", "lucb", "top-two-thompson"),  # not made for regret
+    }
     gaussian, clicks, ratings = CONTESTS["two"], CONTESTS["rare-2"], CONTESTS["ratings-2"]
     normal = {"ocucb-normal", "normal-thompson"}
     for policy in everybody.values():

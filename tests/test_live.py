@@ -295,7 +295,11 @@ def test_probabilities_that_are_not_known():
     assert bandit.probabilities() == {"b": 1, "c": 0}, "no rewards: the first of those left"
     bandit.add("a")
     bandit.tell(["a", "b", "c"], [0.1, 0.2, 0.3])
-    assert bandit.probabilities() is None
+    assert sum(bandit.probabilities().values()) == pytest.approx(1.0)
+    bandit = Bandit("abc", "mots", 100, sigma=1)
+    for arm in "abc":
+        bandit.tell(arm, 0.1)
+    assert bandit.probabilities() is None, "of a clipped sample nothing is known"
     assert Bandit("ab", "improved-ucb", 100, sigma=1).probabilities() == {"a": 1, "b": 0}
 
 

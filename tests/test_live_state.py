@@ -59,10 +59,8 @@ def test_goes_on_bit_for_bit_after_a_load(text, tmp_path):
         ("improved_ucb", list("bcbcbcbcbc")),
         ("ucb", ["red", "blue", "red", "red", "blue", "blue", "blue", 3, 3, 3, 3, 3]),
         ("ucb_v", [3, "red"] * 7),
-        (
-            "moss",
-            "blue green blue blue blue blue green blue red blue blue green blue blue".split(),
-        ),
+        ("moss", "blue green blue blue blue blue green blue red blue".split()),
+        ("kl_ucb", [3, "red", 3, 3, "red", 3, "red", 3, "green", 3]),
         ("open", ["red", 3, "red", 3, 3, 3, 3, 3, 3, "red", 3, "red"]),
     ],
 )

@@ -414,7 +414,6 @@ def test_restarts_add_up():
 def test_time_left_counts_only_what_is_played():
     task = tasks_of([panels()["psi"]], {"psi": 1000}, 1)[0]
     display = Display(True)
-    display._task = display._bar.add_task("", total=None, rate="", left="")
     display.begin([task.label], [0.5], 100.0)
     display.advance(0, 100, 10_000, played=False)
     assert display._bar.tasks[0].completed == 0.0
@@ -445,7 +444,7 @@ def test_command_line(tmp_path):
         (["exp3"], "no panel or figure is called 'exp3'"),
         (["--runs", "3", "--full"], "only one of --precision, --runs, --scale and --full"),
         (["--runs", "3", "--precision", "0.1"], "only one of --precision, --runs, --scale and"),
-        (["--precision", "0%"], "precision must be between 0 and 1, got 0."),
+        (["--precision", "0%"], 'precision must be between 0 and 1, or "paper", got 0.0.'),
         (["--scale", "0"], "scale must be greater than 0"),
         (["--runs", "0"], "runs must be at least 1"),
     ):

@@ -103,7 +103,7 @@ def mine() -> None:
 
 
 def test_a_command_is_a_function_that_is_listed(tmp_path):
-    listed = "results, policies, gittins"
+    listed = "    results,\n    policies,"
     changes = {
         "cli/mine.py": [
             ("", COMMAND),

@@ -258,7 +258,7 @@ def test_long_horizons_and_many_arms(policy):
     long = ocucb.simulate(policy, ocucb.gap(2, 0.3), 10**9, 5, rng=1, engine="skip")[0]
     assert long.pulls.sum() == pytest.approx(1e9)
     if entry_of(policy).logarithmic:
-        assert 10 < long.mean_regret < 400
+        assert 10 < long.mean_regret < 600
     many = ocucb.simulate(policy, ocucb.gap(3000, 1.0), 20_000, 1, rng=1, engine="skip")[0]
     assert many.pulls.sum() == 20_000
     assert many.pulls.min() >= 1

@@ -269,8 +269,8 @@ def test_command_line(tmp_path):
     assert len(rows) > 40
     assert not any("uniform" in row for row in rows)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert rows[0].endswith(",rewards,sigma,seed")
-    assert rows[1].endswith(",gaussian,1.0,0")
+    assert rows[0].endswith(",rewards,sigma,sigmas,seed")
+    assert rows[1].endswith(",gaussian,1.0,,0")
     piped = subprocess.run(
         f"{sys.executable} -m ocucb results {path} --csv /dev/stdout | cat",
         shell=True, capture_output=True, text=True,

@@ -42,11 +42,11 @@ def test_unknown_declarations_are_refused(said):
         (
             {"waiting": "nonincreasing"},
             TypeError,
-            "declares 'waiting', which is not one of binary, bounded_form, check",
+            "declares 'waiting', which is not one of aliases, binary, bounded_form, check",
         ),
         ({"concave_until": 5}, TypeError, "concave_until must be a plain function, got 5"),
         ({"lowest_mean": 5}, TypeError, "lowest_mean must be a plain function, got 5"),
-        ({"memory": 5}, TypeError, "declares 'memory', which is not one of binary"),
+        ({"memory": 5}, TypeError, "declares 'memory', which is not one of aliases, binary"),
         ({"table": "x"}, TypeError, "mine must take the arguments pulls, t, horizon, arms, table"),
         ({"name": "two\nlines"}, ValueError, "name must be one line of text"),
         ({"name": ""}, ValueError, "name must be one line of text, got ''"),

@@ -51,7 +51,8 @@ class ProgressBar:
             self._bar = _bar(self._count)
             self._bar.start()
         if line not in self._tasks:
-            self._tasks[line] = self._bar.add_task(label, total=None, rate="", left="")
+            first = {"total": None, "rate": "", "left": "", **values}
+            self._tasks[line] = self._bar.add_task(label, **first)
         self._bar.update(self._tasks[line], description=label, **values)
 
 
