@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import ocucb
-from helpers import agree
+from helpers import agree, enumerated
 from ocucb.policies import parse_policy
 from ocucb.results import Estimate, control_variates
-from test_importance import enumerated
 
 
 @pytest.mark.parametrize("engine", ["step", "skip"])
@@ -30,7 +29,7 @@ from test_importance import enumerated
 def test_exact_values_of_plain_runs(text, means, n, engine):
     policy, problem = parse_policy(text), ocucb.bernoulli(means)
     outcomes = enumerated(policy, problem, n)
-    exact = sum(chance * np.dot(pulls, problem.gaps) for pulls, chance in outcomes.items())
+    exact = sum(chance * np.dot(pulls, problem.gaps) for (pulls, _), chance in outcomes.items())
     one, bare = (
         ocucb.simulate(
             policy, problem, n, 60_000, rng=4, sampling="plain", engine=engine, control_variates=use

@@ -341,9 +341,9 @@ def test_other_files_are_one_sentence(tmp_path):
         with pytest.raises(ValueError, match=r"is not a bandit that ocucb saved[^\n]*\.$"):
             Bandit.load(path)
         assert path.read_bytes() == data
-    for wrong, words in ((4, "it, or a newer one"), (0, "it"), (True, "it"), ("3", "it")):
+    for wrong, words in ((5, "it, or a newer one"), (0, "it"), (True, "it"), ("3", "it")):
         path.write_text(json.dumps({**document, "format_version": wrong}))
-        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 3"
+        reads = f"saved in format {wrong!r}, and this ocucb reads formats 1 to 4"
         with pytest.raises(ValueError, match=f"{reads}; use the version that saved {words}\\.$"):
             Bandit.load(path)
     with pytest.raises(ValueError, match="saved in format a whole number of about 5001 digits, "):

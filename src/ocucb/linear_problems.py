@@ -136,11 +136,11 @@ def sphere(d: int = 5, K: int = 20, seed: int = 1, sigma: Numbers | float = 1.0)
     >>> import ocucb
     >>> problem = ocucb.sphere(d=2, K=3)
     >>> problem.features.round(3)
-    array([[ 0.913, -0.407],
-           [ 0.908,  0.419],
-           [ 0.897, -0.443]])
+    array([[-0.209,  0.978],
+           [-0.15 ,  0.989],
+           [ 0.843, -0.538]])
     >>> problem.means.round(3)
-    array([ 0.965, -0.   ,  0.969])
+    array([ 0.244,  0.186, -0.861])
     """
     d, K, seed = to_count(d, "d"), to_arms(K), to_count(seed, "seed", 0)
     if d > MOST_FEATURES:

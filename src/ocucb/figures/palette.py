@@ -57,14 +57,17 @@ SEQUENTIAL = "viridis"  # the map of whatever increases; its lightness does too
 # The first of each row has the style above, the others its colour with other dashes.
 _KINSHIP = {
     RED: ("ocucb", "ocucb-n", "ocucb-loglog", "ocucb-normal", "kl-ocucb", "oc-thompson"),
-    BLACK: ("ucb", "ucb-asymptotic", "ucb-tuned", "ucb-v", "epsilon-greedy", "greedy"),
-    BLUE: ("aocucb", "adaucb", "kl-adaucb"),
+    BLACK: ("ucb", "ucb-asymptotic", "ucb-tuned", "ucb-v", "epsilon-greedy", "greedy",
+            "ucb1"),
+    BLUE: ("aocucb", "adaucb", "kl-adaucb", "decaying-epsilon", "softmax", "gradient",
+           "optimistic"),
     GREEN: ("moss", "moss-anytime", "kl-moss", "kl-ucb-plus-plus", "kl-ucb-switch"),
     PURPLE: ("thompson", "beta-thompson", "normal-thompson", "mots", "bayes-ucb", "irs-fh"),
-    ORANGE: ("gittins", "gittins-approx", "bernoulli-gittins"),
+    ORANGE: ("gittins", "gittins-approx", "bernoulli-gittins", "successive-elimination", "lucb",
+             "top-two-thompson"),
     SKY: ("kl-ucb", "kl-ucb-plus", "kl-ucb-h-plus", "imed", "uniform"),
     WINE: ("maillard", "kl-maillard", "light-tailed", "tsallis-inf", "improved-ucb",
-           "explore-then-commit"),
+           "explore-then-commit", "exp3"),
 }  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def plan(
     >>> import ocucb
     >>> plan = ocucb.plan(arms=2, rate=0.3, lift=0.5, certainty=0.9, rng=1)
     >>> plan.label, plan.equal_visitors
-    ('KL-OCUCB', 64)
+    ('KL-OCUCB', 70)
     >>> plan.visitors.value > plan.equal_visitors
     True
     """

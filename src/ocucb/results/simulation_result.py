@@ -157,6 +157,14 @@ class SimulationResult(Records):
         ----------
         which : int or str, optional
             A policy, as in ``result[which]``.
+
+        Examples
+        --------
+        >>> import ocucb
+        >>> result = ocucb.simulate("ucb", ocucb.bernoulli([0.9, 0.5]), 1000, runs=100, rng=1)
+        >>> reward, stderr = result.average_reward("ucb")
+        >>> bool(0.8 < reward[-1] < 0.9)
+        True
         """
         if self.prior:
             raise ValueError("with a prior, the best mean differs from run to run: use the regret.")

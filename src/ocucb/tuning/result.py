@@ -66,7 +66,7 @@ class TuningResult(Records):
     >>> result.parameters, result.gain.low > 0.1
     ({'constant': 1.09}, True)
     >>> print(result.verdict(result.winner))
-    UCB(constant=1.09) has 22% less than UCB in mean regret (95% interval: 19% to 24%).
+    UCB(constant=1.09) has 21% less than UCB in mean regret (95% interval: 18% to 23%).
     >>> result.rows()[0]["stage"], "UCB(constant=1.09)" in result.table()
     ('race', True)
     >>> len(result.to_json()) > 99
