@@ -157,6 +157,31 @@ def test_bad_input_is_one_sentence_and_changes_nothing(http):
     assert [bandit["name"] for bandit in http("GET", "/v1/bandits").json()["bandits"]] == ["x"]
 
 
+def test_rewards_that_rounding_would_swamp_are_refused(http):
+    """With sigma told there are no bounds, yet sums could not hold such rewards."""
+    told = {"arms": ["a", "b"], "sigma": 1, "seed": 1}
+    http("PUT", "/v1/bandits/s", told)
+    (decision,) = http("POST", "/v1/bandits/s/decisions").json()["decisions"]
+    version = http.version("s")
+    for reward in (1e10, -1e100):
+        item = {"decision": decision["id"], "reward": reward}
+        answer = http("POST", "/v1/bandits/s/rewards", [item])
+        assert answer.status_code == 422
+        said = answer.json()["error"]
+        assert said.startswith("0.reward must lie between -9.0072e+06 and 9.0072e+06, got ")
+        assert said.endswith(
+            f"{reward!r}; rounding would swamp it, subtract a constant from all rewards."
+        )
+    assert http.version("s") == version
+    item = {"decision": decision["id"], "reward": 1e6}
+    assert (
+        http("POST", "/v1/bandits/s/rewards", [item]).json()["rewards"][0]["status"] == "accepted"
+    )
+    refused = http("PUT", "/v1/bandits/t", {**told, "expiry": 1, "default_reward": 1e10})
+    assert refused.status_code == 422
+    assert refused.json()["error"].startswith("default_reward must lie between -9.0072e+06 and ")
+
+
 @pytest.mark.parametrize(
     ("content", "status"),
     [
