@@ -154,7 +154,7 @@ def rates(title: str, store: str, beside: str, sqlite: bool) -> str:
         ours, theirs = served(server, token), bare(beside, sqlite)
         ours()
         pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
-    best, plain = (max(one) for one in zip(*pairs, strict=True))
+    best, plain = (max(measured) for measured in zip(*pairs, strict=True))
     mark = "" if best >= 0.5 * plain else " **missed**"
     return f"| {title} | {best:.0f} | {plain:.0f} | {best / plain:.2f}{mark} | 0.5 |"
 

@@ -155,15 +155,15 @@ def test_it_grows_as_if_extended_by_hand(text, soon):
             what, reward = rng.random(), float(rng.normal())
             arms = [ours.ask()] if what < 0.8 else ours.ask(3)
             assert arms == [(other.ask(), extend())[0] for _ in arms]
-            for one in (ours, other):
-                one.tell(arms[0], reward)
+            for bandit in (ours, other):
+                bandit.tell(arms[0], reward)
             if what < 0.1:
-                for one in (ours, other):
-                    one.tell("b", reward)
+                for bandit in (ours, other):
+                    bandit.tell("b", reward)
                 extend()
             elif what < 0.2:
-                for one in (ours, other):
-                    one.play("c")
+                for bandit in (ours, other):
+                    bandit.play("c")
                 extend()
             assert ours.horizon == other.horizon
     assert ours.horizon == 9994

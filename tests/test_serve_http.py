@@ -39,7 +39,7 @@ def test_a_round_over_http(http):
     rewards = [{"decision": ids[0], "reward": 1}, {"decision": ids[0], "reward": 0.5}]
     rewards += [{"decision": ids[0], "reward": 1}, {"decision": "1-x", "reward": 1}]
     answer = http("POST", "/v1/bandits/y/rewards", rewards).json()["rewards"]
-    assert [one["status"] for one in answer] == ["accepted", "conflict", "duplicate", "unknown"]
+    assert [told["status"] for told in answer] == ["accepted", "conflict", "duplicate", "unknown"]
     elsewhere = http("POST", "/v1/bandits/x/rewards", [{"decision": ids[1], "reward": 1}]).json()
     assert elsewhere["rewards"][0]["status"] == "unknown", "ids belong to their bandit"
     lines = http("GET", "/v1/bandits/y/log?limit=2").text.splitlines()
@@ -48,7 +48,7 @@ def test_a_round_over_http(http):
     rest = http("GET", "/v1/bandits/y/log?after=2").text.splitlines()
     assert [json.loads(line)["kind"] for line in rest] == ["decision", "reward"]
     listed = http("GET", "/v1/bandits").json()["bandits"]
-    assert [one["name"] for one in listed] == ["x", "y"]
+    assert [bandit["name"] for bandit in listed] == ["x", "y"]
 
 
 def test_changes_over_http(http):
@@ -229,7 +229,7 @@ def test_headers_that_decide_something_occur_once(name, http, monkeypatch):
     value = {"Authorization": f"Bearer {http.admin}", "Content-Type": "application/json"}
     for values in (("k1", "k1"), ("k1", "k2")):
         headers = [(key, one) for key, one in value.items() if key != name]
-        headers += [(name, value.get(name, one)) for one in values]
+        headers += [(name, value.get(name, text)) for text in values]
         for path in ("decisions", "rewards"):
             answer = http.client.post(f"/v1/bandits/x/{path}", headers=headers, content=b"{}")
             assert answer.status_code == 400
@@ -397,7 +397,7 @@ def test_a_service_that_loses_rewards_evenly_raises_no_alarm(http):
     for _ in range(10):
         decisions = http("POST", "/v1/bandits/e/decisions", {"count": 200}).json()["decisions"]
         kept = [decision for decision in decisions if rng.random() < 0.6]
-        rewards = [{"decision": one["id"], "reward": 1} for one in kept]
+        rewards = [{"decision": decision["id"], "reward": 1} for decision in kept]
         http("POST", "/v1/bandits/e/rewards", rewards)
     http.clock.pass_seconds(11)
     http.app.state.service.sweep()

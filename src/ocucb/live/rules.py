@@ -153,7 +153,7 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float |
         low, high = bounds
     except (TypeError, ValueError):
         raise TypeError(f"bounds must be a pair (low, high), got {shown(bounds)}.") from None
-    low, high = (to_float(one, "a bound", PLACE) for one in (low, high))
+    low, high = (to_float(bound, "a bound", PLACE) for bound in (low, high))
     if not (-inf < low < high < inf):
         raise ValueError(f"bounds must be finite, the lower one first, got {low:g} and {high:g}.")
     if not (low >= -LARGEST_REWARD and high <= LARGEST_REWARD and high - low >= 2e-100):
