@@ -22,6 +22,7 @@ from starlette.testclient import TestClient
 
 from ocucb.serve import tokens
 from ocucb.serve.app import create_app
+from ocucb.serve.export import log_rows, written
 from ocucb.serve.models import Rules
 from ocucb.serve.storage import Storage
 
@@ -215,7 +216,6 @@ class Load:
 
     def assert_all_there(self, storage: Any, name: str) -> None:
         """Everything acknowledged is in the log exactly once, and the log gives the state."""
-        from ocucb.serve import report
         from ocucb.serve.check import check
 
         assert self.failures == []
@@ -224,7 +224,7 @@ class Load:
         last = 0
         while True:
             with storage.reading() as connection:
-                lines = report.log_lines(connection, name, last, 10_000).splitlines()
+                lines = log_lines(connection, name, last, 10_000).splitlines()
             if not lines:
                 break
             for entry in map(json.loads, lines):
@@ -259,6 +259,11 @@ class Clock:
 
     def pass_seconds(self, seconds: float) -> None:
         self.now += round(seconds * 1e6)
+
+
+def log_lines(connection, name: str, after: int = 0, limit: int = 10_000) -> str:
+    """Return the log of a bandit as the service does."""
+    return written(log_rows(connection, name, after, limit), "ndjson", joined=False).decode()
 
 
 class Http:

@@ -18,7 +18,7 @@ from ocucb.serve.machine import Machine
 from ocucb.serve.models import Change, DecisionsRequest, RewardItem
 from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
-from serving import RULES, Clock, rules
+from serving import RULES, Clock, log_lines, rules
 
 # What is played
 
@@ -307,7 +307,7 @@ def test_a_clock_that_was_ahead_switches_no_expiry_off(opened):
 
 def _log(store, name):
     with store.reading() as connection:
-        return report.log_lines(connection, name, 0, 1000).splitlines()
+        return log_lines(connection, name, 0, 1000).splitlines()
 
 
 # What it costs
