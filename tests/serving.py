@@ -9,10 +9,12 @@ import pwd
 import queue
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +164,51 @@ class Server:
         for reader in self._readers:
             reader.join(_TIME)
         return status
+
+
+class Proxy:
+    """Hands connections to servers in turn, as a load balancer does, but for those that are gone.
+
+    It knows no HTTP: whatever one side sends, the other gets.
+    """
+
+    def __init__(self, ports: list[int]) -> None:
+        self._ports = itertools.cycle(ports)
+        self._most = len(ports)
+        self.handed: dict[int, int] = dict.fromkeys(ports, 0)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                inner, _ = self._listener.accept()
+                threading.Thread(target=self._join, args=(inner,), daemon=True).start()
+
+    def _join(self, inner: socket.socket) -> None:
+        for _ in range(self._most):
+            port = next(self._ports)
+            with suppress(OSError):
+                outer = socket.create_connection(("127.0.0.1", port), timeout=_TIME)
+                self.handed[port] += 1
+                for pair in ((inner, outer), (outer, inner)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+                return
+        inner.close()
+
+    @staticmethod
+    def _copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
 class Load:

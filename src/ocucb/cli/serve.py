@@ -12,7 +12,9 @@ from .shared import Text, deliver, option, report_errors
 app = typer.Typer(no_args_is_help=False)
 
 _PLACE = "An SQLite file, created if necessary, or postgresql://user@host/database."
-_Store = Annotated[str, option("PLACE", _PLACE)]
+_Store = Annotated[
+    str, typer.Option(metavar="PLACE", help=_PLACE, envvar="OCUCB_STORE", show_envvar=True)
+]
 
 
 def _commands() -> Any:
