@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from ocucb.serve import tokens
@@ -306,6 +307,33 @@ class Clock:
 
     def pass_seconds(self, seconds: float) -> None:
         self.now += round(seconds * 1e6)
+
+
+# What undoes each migration but the first.
+UNDO = {
+    "0004": [
+        "ALTER TABLE tokens DROP COLUMN bandits",
+        "ALTER TABLE tokens DROP COLUMN rate",
+        "ALTER TABLE bandits DROP COLUMN archived",
+    ],
+    "0003": ["ALTER TABLE bandits DROP COLUMN open_horizon"],
+    "0002": [
+        "DROP TABLE probe",
+        "DROP INDEX bandits_due",
+        "ALTER TABLE bandits DROP COLUMN due",
+        "ALTER TABLE bandits DROP COLUMN corrected",
+    ],
+}
+
+
+def as_of(storage: Storage, version: str) -> None:
+    """Give a store the schema of an earlier version, and close it."""
+    with storage.writing() as connection:
+        for later, statements in sorted(UNDO.items(), reverse=True):
+            for statement in statements if later > version else ():
+                connection.execute(sa.text(statement))
+        connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{version}'"))
+    storage.close()
 
 
 def log_lines(connection, name: str, after: int = 0, limit: int = 10_000) -> str:

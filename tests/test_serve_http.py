@@ -200,7 +200,9 @@ def test_rewards_that_rounding_would_swamp_are_refused(http):
         answer = http("POST", "/v1/bandits/s/rewards", [item])
         assert answer.status_code == 422
         said = answer.json()["error"]
-        assert said.startswith("0.reward must lie between -9.0072e+06 and 9.0072e+06, got ")
+        assert said.startswith(
+            "rewards[0].reward must lie between -9.0072e+06 and 9.0072e+06, got "
+        )
         assert said.endswith(
             f"{reward!r}; rounding would swamp it, subtract a constant from all rewards."
         )
