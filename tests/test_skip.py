@@ -35,6 +35,7 @@ from ocucb import problems
 from ocucb._compile import compiled, specialise
 from ocucb.engine import Kernel, choose_engine, skip, skip_leader, skip_thompson
 from ocucb.importance import Mixture, first_mixture
+from ocucb.policies import to_policies
 from ocucb.random import normal
 from ocucb.rewards import GAUSSIAN
 from policy_table import INDEX, SKIPPING, THOROUGH, entry_of, make, reduced
@@ -233,11 +234,14 @@ def test_what_cannot_be_skipped_runs_step_by_step():
         ("bayes-ucb", clicks, "engine: skip-ahead needs an index that is the mean plus a bonus."),
         (silent, ocucb.gap(), "does not declare how the index of an unplayed arm changes"),
     ):
+        (chosen,) = to_policies(policy)
         with pytest.warns(UserWarning, match=words):
-            assert ocucb.simulate(policy, problem, 50, 5, rng=1, engine="skip")[0].engine == "step"
+            assert choose_engine(chosen, problem, 50, "skip").name == "step"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert ocucb.simulate(policy, problem, 50, 5, rng=1)[0].engine == "step"
+            assert choose_engine(chosen, problem, 50, "auto").name == "step"
+    with pytest.warns(UserWarning, match=words):  # simulate asks the same way
+        assert ocucb.simulate(silent, ocucb.gap(), 50, 5, rng=1, engine="skip")[0].engine == "step"
 
 
 @pytest.mark.parametrize("policy", FIRST)
