@@ -62,7 +62,7 @@ def corrected(runs: Floats, means: Floats, triangles: Floats) -> tuple[Floats, F
     """Return the mean regret at each point, corrected, and its standard error."""
     products = unpacked(triangles)
     with_regret, missed = products[:, 1:, 0], means[:, 1:] - KNOWN
-    fits, used = _fitted(products[:, 1:, 1:], np.stack([with_regret, missed], axis=2))
+    fits, used = fitted(products[:, 1:, 1:], np.stack([with_regret, missed], axis=2))
     values = means[:, 0] - (fits[:, :, 0] * missed).sum(axis=1)
     left = products[:, 0, 0] - (fits[:, :, 0] * with_regret).sum(axis=1)
     # the fitted plane is less certain the farther away from the sample means it is read
@@ -76,7 +76,7 @@ def corrected(runs: Floats, means: Floats, triangles: Floats) -> tuple[Floats, F
 def coefficients(triangles: Floats) -> Floats:
     """Return the coefficients of the control variates, a row for each point."""
     products = unpacked(triangles)
-    fits, _ = _fitted(products[:, 1:, 1:], products[:, 1:, :1])
+    fits, _ = fitted(products[:, 1:, 1:], products[:, 1:, :1])
     return fits[:, :, 0]
 
 
@@ -96,7 +96,7 @@ def curve(runs: Floats, means: Floats, triangles: Floats, unseen: Floats) -> Cur
     return Curve(values, errors, False)
 
 
-def _fitted(square: Floats, right: Floats) -> tuple[Floats, Floats]:
+def fitted(square: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Solve ``square[point] @ fit = right[point]``; also return how many coefficients are used.
 
     Gauss-Jordan elimination, element by element, so that bits do not depend on threads as they do

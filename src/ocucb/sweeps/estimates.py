@@ -10,10 +10,10 @@ import numpy as np
 from .._types import Floats
 from ..pooling import KNOWN, TERMS
 from ..results import Estimate
+from ..results.control_variates import fitted
 
 BATCHES = 32
 _STUDENT = 2.0395  # the quantile of 97.5% with 31 degrees of freedom
-_COLLINEAR = 1e-9  # share of a control variate that the others must leave
 
 
 def curve_of(sums: Floats) -> tuple[Floats, Floats]:
@@ -26,35 +26,11 @@ def curve_of(sums: Floats) -> tuple[Floats, Floats]:
     rows, columns = np.tril_indices(TERMS)
     products = np.empty((len(sums), TERMS, TERMS))
     products[:, rows, columns] = products[:, columns, rows] = sums[:, 1 + TERMS :]
-    slopes, used = _fitted(products[:, 1:, 1:], products[:, 1:, 0])
+    fits, used = fitted(products[:, 1:, 1:], products[:, 1:, :1])
+    slopes = fits[:, :, 0]
     values = means[:, 0] - (slopes * (means[:, 1:] - KNOWN)).sum(axis=1)
     left = products[:, 0, 0] - (slopes * products[:, 1:, 0]).sum(axis=1)
     return values, np.sqrt(np.maximum(left, 0.0) / (runs - 1.0 - used) / runs)
-
-
-def _fitted(square: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return the coefficients of regressions, one per row, and how many are used in each.
-
-    Gauss-Jordan elimination, element by element, so that bits do not depend on threads. What the
-    control variates before it explain is left out.
-    """
-    square, right = square.copy(), right.copy()
-    size = right.shape[1]
-    scale = square[:, range(size), range(size)]
-    used = np.zeros(len(right))
-    for k in range(size):
-        pivot = square[:, k, k]
-        good = pivot > _COLLINEAR * scale[:, k]
-        used += good
-        safe = np.where(good, pivot, 1.0)
-        row = np.where(good[:, None], square[:, k] / safe[:, None], 0.0)
-        value = np.where(good, right[:, k] / safe, 0.0)
-        column = square[:, :, k].copy()
-        square -= column[:, :, None] * row[:, None, :]
-        right -= column * value[:, None]
-        square[:, k], right[:, k] = row, value
-        square[~good, :, k] = 0.0
-    return right, used
 
 
 def left_out(batches: Floats) -> Floats:
