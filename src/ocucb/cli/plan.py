@@ -24,9 +24,7 @@ def plan(
     means: shared.Means = None,
     problem: shared.Instance = None,
     rewards: shared.Rewards = "gaussian",
-    sigma: Annotated[
-        Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
-    ] = None,
+    sigma: shared.Sigma = None,
     policy: Annotated[
         str,
         option(
@@ -49,12 +47,7 @@ def plan(
     precision: Annotated[
         str, option("SHARE", "Two standard errors of what is measured, as a share: 2% or 0.02.")
     ] = "2%",
-    seed: Annotated[
-        Text,
-        option(
-            "N", "Seed: the same one gives the same numbers. Default: a new one, which is printed."
-        ),
-    ] = None,
+    seed: shared.Seed = None,
     workers: shared.Workers = None,
     plot: Annotated[
         File, option("FILE", "Plot certainty and regret against the number of visitors.")

@@ -38,6 +38,12 @@ def option(metavar: str, help: str, names: str = "") -> Any:
 
 # Options of several commands.
 Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli, uniform or beta.")]
+Sigma = Annotated[
+    Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
+]
+_SAME = "Seed: the same one gives the same numbers. Default: a new one, which is printed"
+Seed = Annotated[Text, option("N", f"{_SAME}.")]
+SeedOfStored = Annotated[Text, option("N", f"{_SAME}; with --store, 0.")]
 Means = Annotated[Text, option("LIST", "Expected rewards of the arms: 0,-0.3")]
 Instance = Annotated[
     Text,

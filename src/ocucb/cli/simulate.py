@@ -46,18 +46,9 @@ def simulate(
             "Run until two standard errors are below this fraction of the mean regret: 1% or 0.01.",
         ),
     ] = None,
-    seed: Annotated[
-        Text,
-        option(
-            "N",
-            "Seed: the same one gives the same numbers. Default: a new one, which is printed; "
-            "with --store, 0.",
-        ),
-    ] = None,
+    seed: shared.SeedOfStored = None,
     rewards: shared.Rewards = "gaussian",
-    sigma: Annotated[
-        Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
-    ] = None,
+    sigma: shared.Sigma = None,
     engine: Annotated[str, option("NAME", "auto, skip (ahead) or step (by step).")] = "auto",
     sampling: Annotated[
         str,

@@ -55,18 +55,9 @@ def sweep(
             "largest mean regret: 1% or 0.01.",
         ),
     ] = None,
-    seed: Annotated[
-        Text,
-        option(
-            "N",
-            "Seed: the same one gives the same numbers. Default: a new one, which is printed; "
-            "with --store, 0.",
-        ),
-    ] = None,
+    seed: shared.SeedOfStored = None,
     rewards: shared.Rewards = "gaussian",
-    sigma: Annotated[
-        Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
-    ] = None,
+    sigma: shared.Sigma = None,
     workers: shared.Workers = None,
     dask: shared.Dask = None,
     store: Annotated[

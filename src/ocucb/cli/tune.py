@@ -65,16 +65,9 @@ def tune(
             "--runs -r",
         ),
     ] = None,
-    seed: Annotated[
-        Text,
-        option(
-            "N", "Seed: the same one gives the same result. Default: a new one, which is printed."
-        ),
-    ] = None,
+    seed: shared.Seed = None,
     rewards: shared.Rewards = "gaussian",
-    sigma: Annotated[
-        Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
-    ] = None,
+    sigma: shared.Sigma = None,
     engine: Annotated[str, option("NAME", "auto, skip (ahead) or step (by step).")] = "auto",
     workers: shared.Workers = None,
     dask: shared.Dask = None,
