@@ -17,7 +17,7 @@ MOST_PANELS = 12
 LEAST_TAIL = 1e-7  # the smallest probability that is drawn
 
 
-class Curve(Protocol):
+class PlayerLike(Protocol):
     """One policy's regret, over time and in the tail, as a `PolicyResult` has it."""
 
     @property
@@ -37,41 +37,43 @@ class Curve(Protocol):
     def tail_curve(self) -> tuple[Floats, Floats, Floats]: ...
 
 
-class Curves(Protocol):
+class SimulationLike(Protocol):
     """The curves of several policies on one problem, as a `SimulationResult` has them."""
 
     @property
     def problem(self) -> str: ...
     @property
     def seed(self) -> int: ...
-    def __iter__(self) -> Iterator[Curve]: ...
+    def __iter__(self) -> Iterator[PlayerLike]: ...
 
 
-def over_time(result: Curves, look: Look) -> Figure:
+def over_time(result: SimulationLike, look: Look) -> Figure:
     """Draw mean regret against rounds, with bands of two standard errors."""
     axes = look.panel()
     _draw_over_time(axes, result, look)
     return figure_of(axes)
 
 
-def tail(result: Curves, look: Look) -> Figure:
+def tail(result: SimulationLike, look: Look) -> Figure:
     """Draw P(regret > x) against x, with bands of two standard errors."""
     axes = look.panel()
     _draw_tails(axes, result, look)
     return figure_of(axes)
 
 
-def regret_panels(results: Sequence[Curves]) -> Figure:
+def regret_panels(results: Sequence[SimulationLike]) -> Figure:
     """Draw mean regret against rounds, one panel per result."""
     return _panels(results, _draw_over_time)
 
 
-def tails(results: Sequence[Curves]) -> Figure:
+def tails(results: Sequence[SimulationLike]) -> Figure:
     """Draw P(regret > x) against x, one panel per result."""
     return _panels(results, _draw_tails)
 
 
-def _panels(results: Sequence[Curves], draw: Callable[[Axes, Curves, Look], None]) -> Figure:
+def _panels(
+    results: Sequence[SimulationLike], draw: Callable[[Axes, SimulationLike, Look], None]
+) -> Figure:
     if not 0 < len(results) <= MOST_PANELS:
         raise ValueError(
             f"there are {len(results)} problems to draw, but a figure holds 1 to {MOST_PANELS}; "
@@ -83,7 +85,7 @@ def _panels(results: Sequence[Curves], draw: Callable[[Axes, Curves, Look], None
     return figure  # type: ignore[no-any-return]
 
 
-def _facts(result: Curves) -> str:
+def _facts(result: SimulationLike) -> str:
     """Return what stands below a title: runs, seed, what the bands are."""
     runs = [curve.runs for curve in result]
     fewest, most = min(runs), max(runs)
@@ -91,7 +93,7 @@ def _facts(result: Curves) -> str:
     return f"{count} run{'s' if most > 1 else ''}, seed {result.seed}; {BARS}"
 
 
-def _draw_over_time(axes: Axes, result: Curves, look: Look) -> None:
+def _draw_over_time(axes: Axes, result: SimulationLike, look: Look) -> None:
     curves = list(result)
     styles = policy_styles(curve.policy for curve in curves)
     names = look.names((curve.policy, curve.label) for curve in curves)
@@ -109,7 +111,7 @@ def _draw_over_time(axes: Axes, result: Curves, look: Look) -> None:
     legend(axes)
 
 
-def _draw_tails(axes: Axes, result: Curves, look: Look) -> None:
+def _draw_tails(axes: Axes, result: SimulationLike, look: Look) -> None:
     curves = list(result)
     styles = policy_styles(curve.policy for curve in curves)
     names = look.names((curve.policy, curve.label) for curve in curves)

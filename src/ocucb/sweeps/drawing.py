@@ -19,7 +19,7 @@ _SYMBOLS = {
 }
 
 
-class Curve(Protocol):
+class SweepCurveLike(Protocol):
     """One line, as a `SweepCurve` has it."""
 
     @property
@@ -34,7 +34,7 @@ class Curve(Protocol):
     def stderr(self) -> Floats: ...
 
 
-class Curves(Protocol):
+class SweepLike(Protocol):
     """What is drawn, as a `SweepResult` has it."""
 
     @property
@@ -43,10 +43,10 @@ class Curves(Protocol):
     def problem(self) -> str: ...
     @property
     def seed(self) -> int: ...
-    def __iter__(self) -> Iterator[Curve]: ...
+    def __iter__(self) -> Iterator[SweepCurveLike]: ...
 
 
-def picture(result: Curves, look: Look) -> Figure:
+def picture(result: SweepLike, look: Look) -> Figure:
     """Draw regret against what varies."""
     axes, curves = look.panel(), list(result)
     styles = policy_styles(curve.policy for curve in curves)
