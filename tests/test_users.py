@@ -378,7 +378,9 @@ def test_a_choice_that_is_no_arm(body, words):
         ocucb.Bandit("abc", family, 100, sigma=1)
 
 
-@pytest.mark.parametrize("value", ["inf", "-1.0", "inf - inf", "sqrt(100.0 - pulls)"])
+@pytest.mark.parametrize(
+    "value", ["inf", "-1.0", "inf - inf", "sqrt(100.0 - pulls)", "(100.0 - pulls) ** 0.5"]
+)
 @pytest.mark.parametrize("facts", [{}, CONSTANT], ids=["", "constant"])
 def test_a_deviation_that_is_not_finite(value, facts):
     """Engines would go on without the arm."""

@@ -85,7 +85,8 @@ def _answer(
     state = {"mean": mean, "variance": 0.25, "pulls": pulls, "t": t, "horizon": n, "arms": K}
     state |= {"effective_arms": others(pulls, K), "sigma": 1.0}
     try:
-        return float(rule.source(*(state[name] for name in rule.inputs), *arguments))
+        number = rule.source(*(state[name] for name in rule.inputs), *arguments)
+        return math.nan if isinstance(number, complex) else float(number)  # (-1.0) ** 0.5 is one
     except (ArithmeticError, ValueError):
         return math.nan
 
