@@ -427,7 +427,8 @@ class LinearBandit(LinearSaved):
         Examples
         --------
         >>> import ocucb
-        >>> bandit = ocucb.LinearBandit(["red", "green"], 2, "lin-epsilon-greedy:epsilon=0.5", sigma=1)
+        >>> lazy = "lin-epsilon-greedy:epsilon=0.5"
+        >>> bandit = ocucb.LinearBandit(["red", "green"], 2, lazy, sigma=1)
         >>> bandit.tell("red", 1.0, [1, 0.2])
         >>> bandit.probabilities([1, 0.5])
         {'red': 0.75, 'green': 0.25}
