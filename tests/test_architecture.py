@@ -83,6 +83,15 @@ def test_files_of_the_map_exist():
         assert (ROOT / ("" if outside else "src/ocucb") / place).exists(), place
 
 
+def test_the_picture_shows_rooms_that_exist():
+    picture = (ROOT / "docs" / "pictures" / "architecture.svg").read_text()
+    shown = " ".join(re.findall(r'class="name"[^>]*>([^<]*)<', picture)).split()
+    layers = PAGE.partition("## Layers")[2].split("```")[1].split()
+    assert {*shown} <= {*layers}
+    packages = {path.parent.name for path in (ROOT / "src" / "ocucb").glob("*/__init__.py")}
+    assert packages - {*shown} <= {"gittins", "reports"}, "small rooms that serve others"
+
+
 @pytest.mark.parametrize(
     ("place", "call"), [(".pre-commit-config.yaml", "entry: make "), (".ci/run", " *make ")]
 )
