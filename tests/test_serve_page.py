@@ -41,6 +41,16 @@ def played(tmp_path_factory):
     assert server.terminate() == 0
 
 
+# The part of the chart of shares that is painted, whatever the colour.
+PAINTED = """
+const { chartArea: area, ctx, currentDevicePixelRatio: ratio } = Chart.getChart('shares');
+const [x, y, w, h] = [area.left + 2, area.top + 2, area.width - 4, area.height - 4];
+const { data } = ctx.getImageData(x * ratio, y * ratio, w * ratio, h * ratio);
+let painted = 0;
+for (let i = 3; i < data.length; i += 4) painted += data[i] > 200;
+return painted / (data.length / 4);
+"""
+
 # The page replaces its elements whenever something happens: look at them in one go, in the page.
 
 
@@ -308,10 +318,10 @@ def look_at_the_bandit(browser):
     labels = browser.execute_script(ticks)
     assert [rounds for rounds, _ in labels][:2] in (["0", "50"], ["0", "100"])
     assert all(clock.count(":") >= 1 for _, clock in labels), "and when it was"
-    heights = "one.data.map((point) => point.y)"
-    shares = f"return Chart.getChart('shares').data.datasets.map((one) => {heights})"
+    shares = "return Chart.getChart('shares').data.datasets.map((one) => one.said)"
     for at in zip(*browser.execute_script(shares), strict=True):
         assert sum(at) == pytest.approx(1)
+    assert browser.execute_script(PAINTED) > 0.99, "no gaps between the bands"
     assert text(browser, "#next").startswith("round 30")
     assert "The control 'plain' gets 10%." in text(browser, "#next")
     assert text(browser, "#total-expired") == "0"

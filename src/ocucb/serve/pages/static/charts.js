@@ -75,16 +75,19 @@ export function drawShares(points, bands) {
   const kept = thinned([none, ...points]);
   const count = (point, of) => of.reduce((sum, i) => sum + (point.decisions[i] ?? 0), 0);
   const all = points.at(-1).decisions.map((_, i) => i);
-  const datasets = bands.map(({ kind, text, of }) => {
+  const below = kept.slice(1).map(() => 0); // Chart.js leaves gaps between stacked steps
+  const datasets = bands.map(({ kind, text, of }, b) => {
     const shares = kept.slice(1).map((point, j) => {
       const total = Math.max(1, count(point, all) - count(kept[j], all));
       return (count(point, of) - count(kept[j], of)) / total;
     });
-    const data = [shares[0], ...shares].map((y, j) => ({ x: kept[j].round, y }));
-    return { label: text, data, fill: "stack", stepped: "after", pointRadius: 0, borderWidth: 1,
+    shares.forEach((share, j) => { below[j] += share; });
+    const ends = below.flatMap((y, j) => [{ x: kept[j].round, y }, { x: kept[j + 1].round, y }]);
+    return { label: text, data: ends, said: shares.flatMap((share) => [share, share]),
+      fill: b ? "-1" : "origin", pointRadius: 0, borderWidth: 1,
       borderColor: variable("--card"), backgroundColor: paint(kind) };
   });
-  draw("shares", [none, ...points], datasets, { stacked: true, min: 0, max: 1, label: (y) => percentTick(y) }, false);
+  draw("shares", [none, ...points], datasets, { min: 0, max: 1, label: percentTick }, false);
 }
 
 const percentTick = (y) => (Math.abs(100 * y - Math.round(100 * y)) < 1e-6 ? `${Math.round(100 * y)}%` : percent(y));
