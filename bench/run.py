@@ -234,7 +234,9 @@ def family() -> list[str]:
     horizon = 100_000
     for text, name, most, least in FAMILY:
         policy, problem = parse_policy(text), FAMILY_PROBLEMS[name]
-        plays = [player(one, problem, horizon, "step") for one in (parse_policy("ocucb"), policy)]
+        plays = [
+            player(chosen, problem, horizon, "step") for chosen in (parse_policy("ocucb"), policy)
+        ]
         if choose_engine(policy, problem, horizon, "auto").name == "skip":
             plays.append(player(policy, problem, horizon, "skip"))
         ocucb_step, step, *rest = best_times(*plays)
@@ -518,7 +520,7 @@ def _sampling_gain(
         spans.append((first, min(plain.block_from(first), runs - first)))
         first += spans[-1][1]
     deviation = tilt(plain, 1, always=True).play(0, 40 * runs).deviation(0.0).value
-    errors = [float(one.play(0, 2 * runs).stderr[-1]) for one in tilted]
+    errors = [float(spec.play(0, 2 * runs).stderr[-1]) for spec in tilted]
     play, auto, pilot = best_times(
         lambda times: [run_blocks(plain, spans) for _ in range(times)],
         lambda times: [run_blocks(tilted[0], spans) for _ in range(times)],

@@ -1,14 +1,16 @@
-"""The service under load: decisions a second, kills, two servers, memory (`run.py serve`)."""
+"""The service under load: speed, kills, two servers, memory, many bandits (`run.py serve`)."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import multiprocessing
+import os
 import re
 import selectors
 import socket
 import sqlite3
+import statistics
 import sys
 import tempfile
 import threading
@@ -22,6 +24,8 @@ from typing import Any
 import psycopg
 
 from ocucb.serve.client import Client
+from ocucb.serve.models import DecisionsRequest, Rules
+from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
 from ocucb.serve.tokens import add_token
 
@@ -34,6 +38,9 @@ ROUNDS = 4  # timings of each, alternately; the best counts
 CONNECTIONS = 32  # that ask at once, where decisions a second are counted
 CLIENTS = 8  # elsewhere
 BATCH = 10  # decisions or rewards in a request, while servers are killed
+CROWD = 10_000  # bandits, of which a page shows 100
+LOOKS = 50  # at that page
+IDLE = 20.0  # seconds without a request
 ARMS = [f"arm {i}" for i in range(10)]
 RULES = {"arms": ARMS, "policy": "ocucb", "horizon": 10**7, "bounds": [0, 1]}
 PATH = "/v1/bandits/x"
@@ -147,7 +154,7 @@ def rates(title: str, store: str, beside: str, sqlite: bool) -> str:
         ours, theirs = served(server, token), bare(beside, sqlite)
         ours()
         pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
-    best, plain = (max(one) for one in zip(*pairs, strict=True))
+    best, plain = (max(measured) for measured in zip(*pairs, strict=True))
     mark = "" if best >= 0.5 * plain else " **missed**"
     return f"| {title} | {best:.0f} | {plain:.0f} | {best / plain:.2f}{mark} | 0.5 |"
 
@@ -237,6 +244,47 @@ def _ask_and_tell(port: int, token: str, rounds: int) -> None:
     connection.close()
 
 
+def crowd(title: str, store: str) -> str:
+    """Let a server hold many bandits, each with an open decision that will expire, and wait."""
+    opened = Storage(store)
+    token = add_token(opened, "administer")
+    service = Service(opened)
+    rules = Rules(arms=ARMS[:3], bounds=[0.0, 1.0], expiry=3600.0, seed=1)
+    waiting = []
+    for i in range(CROWD):
+        service.create(f"bandit-{i}", rules)
+        waiting.append(service.decide(f"bandit-{i}", DecisionsRequest()))
+    for decisions in waiting:
+        decisions.result()
+    service.close()
+    opened.close()
+    server = Server(store, "--log-level", "warning")
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        times, path = [], "/v1/bandits?limit=100"
+        for _ in range(LOOKS):
+            began = time.perf_counter()
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+            assert len(json.load(connection.getresponse())["bandits"]) == 100
+            times.append(time.perf_counter() - began)
+        connection.close()
+        before, began = _processor_seconds(server.process.pid), time.perf_counter()
+        time.sleep(IDLE)
+        spent = _processor_seconds(server.process.pid) - before
+        idle = spent / (time.perf_counter() - began)
+    finally:
+        server.terminate()
+    page = 1e3 * statistics.median(times)
+    marks = [" **missed**" * (page > 50.0), " **missed**" * (idle > 0.02)]
+    return f"| {title} | {page:.0f} ms{marks[0]} | 50 ms | {idle:.2%}{marks[1]} | 2% |"
+
+
+def _processor_seconds(process: int) -> float:
+    *_, rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")
+    user, system = map(int, rest.split()[11:13])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
 def _megabytes(process: int) -> float:
     status = Path(f"/proc/{process}/status").read_text()
     (found,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
@@ -270,6 +318,21 @@ def section() -> list[str]:
                 lambda: kills(place, 50, 10**5 // (2 * CLIENTS * BATCH)),
             ):
                 lines += ["", sentence()]
+                print(lines[-1], flush=True)
+            lines += [
+                "",
+                f"With {CROWD:,} bandits, each with an open decision that will expire: the time of "
+                f"a page of 100 (median of {LOOKS}), and the processor time of a server that "
+                f"nobody asks anything, as a share of one core (during {IDLE:.0f} s).",
+                "",
+                "| store | page of the list | goal | idle | goal |",
+                "|---|---|---|---|---|",
+            ]
+            for title, store in (
+                ("SQLite", str(place / "c.db")),
+                ("PostgreSQL", cluster.new_database()),
+            ):
+                lines.append(crowd(title, store))
                 print(lines[-1], flush=True)
     finally:
         cluster.remove()

@@ -32,7 +32,7 @@ def grid_best(problem: Any) -> tuple[Policy, float]:
     ]
     for runs, kept in ROUNDS:
         found = ocucb.simulate(points, problem, HORIZON, runs, rng=runs, checkpoints=[HORIZON])
-        order = np.argsort([one.mean_regret for one in found])[:kept]
+        order = np.argsort([player.mean_regret for player in found])[:kept]
         points = [points[i] for i in order]
     return points[0], time.process_time() - began
 
@@ -64,7 +64,7 @@ def section() -> list[str]:
         excess = both[0].mean_regret / both[1].mean_regret - 1.0
         bar = 2.0 * math.hypot(*(player.stderr[-1] / player.mean_regret for player in both))
         missed = " **missed**" * (excess - bar > GOAL)
-        names = (one.label.removeprefix("OCUCB") or "default" for one in (tuned, best))
+        names = (policy.label.removeprefix("OCUCB") or "default" for policy in (tuned, best))
         shown = [name.strip("()") for name in names]
         lines.append(
             f"| {problem.name} | {shown[0]} | {100 * excess:+.1f}% ± {100 * bar:.1f}% "

@@ -55,7 +55,7 @@ def play(
         if t <= K:
             arm = t - 1
         elif kind == "choice":
-            moments = (T, S, [variance(one) for one in seen]) if varied else (T, S)
+            moments = (T, S, [variance(rewards) for rewards in seen]) if varied else (T, S)
             arm = rule.choose(t, *moments, sigma, choices)
         elif varied:
             two = [(S[i] / T[i], variance(seen[i])) for i in range(K)]

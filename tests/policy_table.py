@@ -616,10 +616,10 @@ def reduced(texts: list[str], cases: Iterable[Any], few: Iterable[Any]) -> list[
     return [(text, case) for text in texts for case in (few if text in alike else cases)]
 
 
-SETTINGS = [text for one in TABLE.values() for text in one.settings]
-FIRST_SETTINGS = [one.settings[0] for one in TABLE.values()]
+SETTINGS = [text for entry in TABLE.values() for text in entry.settings]
+FIRST_SETTINGS = [entry.settings[0] for entry in TABLE.values()]
 INDEX = [name for name in TABLE if isinstance(FAMILIES[name].rule, IndexRule)]
-SKIPPING = [text for one in TABLE.values() if one.skips for text in one.settings]
+SKIPPING = [text for entry in TABLE.values() if entry.skips for text in entry.settings]
 THOROUGH = [text for text in SKIPPING if entry_of(text).like is None]
 
 

@@ -75,7 +75,7 @@ def slow(log, target):
         totals[arm] += y
         last[arm] = p
     found["doubly robust"] = np.mean(scores), np.std(scores) / sqrt(n)
-    h = [1 / sqrt(one) for one in noise]
+    h = [1 / sqrt(variance) for variance in noise]
     value = sum(a * b for a, b in zip(h, scores, strict=True)) / sum(h)
     spread = sqrt(sum(a * a * (b - value) ** 2 for a, b in zip(h, scores, strict=True)))
     found["adaptively weighted"] = value, spread / sum(h)
@@ -150,13 +150,13 @@ def columns(log):
 def test_what_is_reported():
     (log,) = played(1, 2000, RATES, 0.1, 5)
     found = ocucb.analyse(columns(log), control="c", policy="a=0.75,b=0.25")
-    kinds = [(one.kind, one.name) for one in found.findings]
+    kinds = [(finding.kind, finding.name) for finding in found.findings]
     assert sorted(kinds[:3]) == [("value", name) for name in "abc"]
     assert ("difference", "a − c") in kinds
     assert kinds[-1] == ("policy", "a=0.75,b=0.25")
-    for one in found.findings:
-        assert one.refusal is None
-        assert list(one.estimates) == list(ESTIMATORS)
+    for finding in found.findings:
+        assert finding.refusal is None
+        assert list(finding.estimates) == list(ESTIMATORS)
     policy = found.findings[-1].estimates["adaptively weighted"]
     assert policy["low"] < 0.75 * 0.6 + 0.25 * 0.5 < policy["high"]
     table = found.table()
@@ -172,14 +172,14 @@ def test_what_is_reported():
 def test_too_little_is_refused_with_the_reason():
     (log,) = played(1, 2000, RATES, 0.02, 5)
     strict = ocucb.analyse(columns(log), least=1e6).findings
-    assert all("effective sample size is" in one.refusal for one in strict)
-    assert all(one.estimates == {} for one in strict)
+    assert all("effective sample size is" in finding.refusal for finding in strict)
+    assert all(finding.estimates == {} for finding in strict)
     rare = columns(log) | {"reward": [1.0] * 5 + [0.0] * 1995}
-    (common,) = [one for one in ocucb.analyse(rare).findings if one.name == "a"]
+    (common,) = [finding for finding in ocucb.analyse(rare).findings if finding.name == "a"]
     assert "rewards differ from 0" in common.refusal
     assert "refused, because only" in ocucb.analyse(rare).table()
     wrong = columns(log) | {"propensity": 0.5 * log.propensity}
-    (common,) = [one for one in ocucb.analyse(wrong).findings if one.name == "a"]
+    (common,) = [finding for finding in ocucb.analyse(wrong).findings if finding.name == "a"]
     assert re.match(r"weights are (1\.9\d*|2|2\.0\d*) on average and should be 1:", common.refusal)
 
 
@@ -286,7 +286,7 @@ def test_real_logs():
     )
     assert uniform.decisions == 10_000
     *arms, policy = uniform.findings
-    assert all(one.refusal is not None for one in arms)
+    assert all(arm.refusal is not None for arm in arms)
     assert policy.refusal is None
     assert policy.effective == pytest.approx(10_000)
     path = obp_folder() / "bts" / "women" / "women.csv"

@@ -407,8 +407,8 @@ def test_a_bandit_saved_without_squares_counts_rewards_as_clicks(minimize):
     old = {**document, "format_version": 2}
     restored = ocucb.Bandit.from_dict(old)
     parts = {**bandit.to_parts(), "squares": None}
-    for one in (restored, ocucb.Bandit.from_parts(**parts)):
-        found = one.to_dict()
+    for bandit in (restored, ocucb.Bandit.from_parts(**parts)):
+        found = bandit.to_dict()
         pulls, sums = np.array(found["pulls"]), np.array(found["sums"])
         assert found["squares"] == pytest.approx(sums * (1 - sums / pulls))
         assert (np.array(found["squares"]) > np.array(squares)).any()

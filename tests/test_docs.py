@@ -47,14 +47,14 @@ def examples(module) -> list[doctest.DocTest]:
         if isinstance(family, PolicyFamily) and family.__module__ == module.__name__:
             found.append(parser.get_doctest(family.__doc__ or "", {}, name, module.__file__, 0))
     open_to_all = {
-        f"{one.__module__}.{one.__qualname__}"
-        for one in PUBLIC.values()
-        if inspect.isroutine(inspect.unwrap(one)) or inspect.isclass(one)
+        f"{thing.__module__}.{thing.__qualname__}"
+        for thing in PUBLIC.values()
+        if inspect.isroutine(inspect.unwrap(thing)) or inspect.isclass(thing)
     }
-    for one in found:
-        parts = one.name.split(".")
+    for example in found:
+        parts = example.name.split(".")
         if open_to_all & {".".join(parts[:size]) for size in range(len(parts) + 1)}:
-            one.globs = {}
+            example.globs = {}
     return found
 
 

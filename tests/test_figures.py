@@ -267,8 +267,8 @@ def cells_of(latex: str) -> list[list[str]]:
 
 
 def test_latex_has_the_numbers_of_the_table(result, swept, tuned):
-    for one in (result, swept, tuned):
-        (head, *body), text = cells_of(one.to_latex()), one.table().splitlines()
+    for shown in (result, swept, tuned):
+        (head, *body), text = cells_of(shown.to_latex()), shown.table().splitlines()
         assert "± 2 s.e." in head
         for row, line in zip(body, text[1:], strict=False):
             assert " ".join(row).split() == line.split()[: len(" ".join(row).split())]

@@ -239,7 +239,7 @@ def test_the_pilot_allows_for_luck():
     plain = specify(parse_policy("ucb"), problem, n, np.array([n]), 1, "skip")
     pilot = run_pilot(replace(plain, mixture=first), 0, 256)
     blind = pilot._replace(luck=np.zeros_like(pilot.luck))
-    seeing, unseeing = (importance.improved(first, problem, one)[1] for one in (pilot, blind))
+    seeing, unseeing = (importance.improved(first, problem, runs)[1] for runs in (pilot, blind))
     assert seeing > 5.0 * unseeing
 
 

@@ -226,8 +226,8 @@ def test_the_pilot_is_part_of_the_specification():
 def test_precision():
     found = ocucb.simulate(**CALL, precision=0.05, sampling="tilted")[0]
     plain = ocucb.simulate(**CALL, precision=0.05, sampling="plain")[0]
-    for one in (found, plain):
-        assert 2.0 * one.stderr[-1] <= 0.05 * one.mean_regret
+    for result in (found, plain):
+        assert 2.0 * result.stderr[-1] <= 0.05 * result.mean_regret
     assert found.runs < plain.runs / 2
 
 

@@ -107,8 +107,8 @@ def test_gittins_for_clicks_plays_several_problems():
     )
     long = [contest for contest in clicks if not contest.short]
     assert len(clicks) - len(long) >= 4
-    for one in long:
-        for instance in one.instances:
+    for contest in long:
+        for instance in contest.instances:
             assert isinstance(make_task("", gittins, *instance, 1), Skipped)
     assert isinstance(make_task("", gittins, *CONTESTS["half-short"].instances[0], 1), Task)
 
@@ -241,7 +241,7 @@ def test_whoever_did_not_play_everywhere_is_not_advised():
 def test_disasters_exclude():
     bounds = {"bound": {"a": 0.001, "b": 0.001, "c": 2 * RARE}}
     standings = world(CLEAR, **bounds)
-    assert {one.name for one in safe(standings, EVERY)} == {"a", "b"}
+    assert {entrant.name for entrant in safe(standings, EVERY)} == {"a", "b"}
     assert list(picks(standings).values())[-2] == "a"
     bad = world(CLEAR, bound=dict.fromkeys(CLEAR, 2 * RARE))
     assert len(advise(bad)) == 7
@@ -308,7 +308,7 @@ def test_ratios_and_means():
     ratio = standings.ratio(a, CLICKS[0])
     assert ratio.error == pytest.approx(2.0 * math.hypot(0.001, 0.001))
     several = Contest("w", "", "w", (*FEW[0].instances, *MANY[0].instances))
-    cells = {one.key: one for one in (cell("a", FEW[0], 2.0), cell("a", MANY[0], 5.0))}
+    cells = {played.key: played for played in (cell("a", FEW[0], 2.0), cell("a", MANY[0], 5.0))}
     assert Standings([a], [several], cells).cell(a, several).mean.value == 5.0
     del cells["a", "few1", 100]
     assert Standings([a], [several], cells).cell(a, several) is None

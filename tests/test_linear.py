@@ -289,9 +289,9 @@ def test_tilted_runs_have_the_mean_of_plain_ones():
             for how, c in (("plain", False), ("tilted", False), ("plain", True))
         )
         assert tilted[0].sampling == "tilted"
-        for one in (tilted[0], lucky[0]):
-            error = sqrt(plain[0].stderr[-1] ** 2 + one.stderr[-1] ** 2)
-            assert abs(one.mean_regret - plain[0].mean_regret) < 5 * error
+        for result in (tilted[0], lucky[0]):
+            error = sqrt(plain[0].stderr[-1] ** 2 + result.stderr[-1] ** 2)
+            assert abs(result.mean_regret - plain[0].mean_regret) < 5 * error
         assert lucky[0].stderr[-1] < plain[0].stderr[-1]
         assert abs(tilted[0].weight.value - 1) < 5 * tilted[0].weight.stderr
 
@@ -321,7 +321,7 @@ def test_optimism_explores_too_little_to_be_optimal():
         return 0 if model.means[0] > model.means[2] else 2
 
     n, problem = 300_000, ocucb.end_of_optimism(epsilon=0.02, reach=2)
-    paid, oful = (ocucb.simulate(one, problem, n, 20, rng=1)[0] for one in (learned, "oful"))
+    paid, oful = (ocucb.simulate(policy, problem, n, 20, rng=1)[0] for policy in (learned, "oful"))
     assert paid.mean_regret < 0.5 * (oful.mean_regret - 3 * oful.stderr[-1])
 
 

@@ -90,17 +90,17 @@ def test_files_of_earlier_versions_are_read(name, then):
 def test_every_older_format_has_a_step_and_a_file():
     """Every format, the present one too, has a file that was saved in it, with what it played."""
     kept = [json.loads(path.read_text()) for path in DATA.glob("bandit_*.json")]
-    formats = {one["format_version"] for one in kept}
+    formats = {document["format_version"] for document in kept}
     assert formats >= set(range(1, _VERSION + 1))
     assert len(STEPS) == _VERSION - 1
-    for one in kept:
-        for step in STEPS[one["format_version"] - 1 :]:
-            before = copy.deepcopy(one)
-            stepped = step(one)
-            assert one == before
-            one = stepped
-        present = Bandit.from_dict({**one, "format_version": _VERSION})
-        assert present.to_dict() == {**one, "format_version": _VERSION}
+    for document in kept:
+        for step in STEPS[document["format_version"] - 1 :]:
+            before = copy.deepcopy(document)
+            stepped = step(document)
+            assert document == before
+            document = stepped
+        present = Bandit.from_dict({**document, "format_version": _VERSION})
+        assert present.to_dict() == {**document, "format_version": _VERSION}
 
 
 @pytest.mark.parametrize("policy", ["mine:a=1", "mine"])

@@ -155,15 +155,15 @@ def test_it_grows_as_if_extended_by_hand(text, soon):
             what, reward = rng.random(), float(rng.normal())
             arms = [ours.ask()] if what < 0.8 else ours.ask(3)
             assert arms == [(other.ask(), extend())[0] for _ in arms]
-            for one in (ours, other):
-                one.tell(arms[0], reward)
+            for bandit in (ours, other):
+                bandit.tell(arms[0], reward)
             if what < 0.1:
-                for one in (ours, other):
-                    one.tell("b", reward)
+                for bandit in (ours, other):
+                    bandit.tell("b", reward)
                 extend()
             elif what < 0.2:
-                for one in (ours, other):
-                    one.play("c")
+                for bandit in (ours, other):
+                    bandit.play("c")
                 extend()
             assert ours.horizon == other.horizon
     assert ours.horizon == 9994
@@ -324,6 +324,40 @@ def test_rewards_of_0_and_1_are_noticed(minimize):
         lambda t: -float(t % 2),
     ):
         assert told_by(Bandit("abc", minimize=minimize), other) == []
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_what_was_noticed_of_rewards_survives_a_load(minimize):
+    """A bandit that is saved and loaded after every reward warns when one that stays does."""
+    told = {
+        "clicks": [0.0, 1.0, 0.0] * 8,
+        "late": [0.0] * 20 + [1.0, 0.0],
+        "ratings": [0.5] + [0.0, 1.0] * 12,
+        "balanced": [-1.0, 2.0, 0.0] + [0.0, 1.0] * 12,
+        "equal": [0.1] * 24,
+        "large": [1e15, 1e15 + 1.0] * 12,
+    }
+
+    def warned(rewards, load):
+        bandit, found = Bandit("abc", minimize=minimize, rng=1), []
+        for t, reward in enumerate(rewards):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                bandit.tell(bandit.ask(), reward)
+            found += [(t, str(warning.message)[:20]) for warning in caught]
+            if load(t):
+                bandit = Bandit.from_dict(json.loads(json.dumps(bandit.to_dict())))
+        return found
+
+    for name, rewards in told.items():
+        stays = warned(rewards, lambda t: False)
+        clicks = {"clicks": [(15, "all rewards so far a")], "late": [(20, "all rewards so far a")]}
+        if name == "large":
+            assert stays
+            assert warned(rewards, lambda t: t == 1), "16 more are looked at"
+        else:
+            assert stays == clicks.get(name, [])
+            assert warned(rewards, lambda t: True) == stays, name
 
 
 def test_rounding_that_swamps_rewards_is_noticed():

@@ -85,8 +85,8 @@ def test_a_new_kind_of_reward_needs_its_entry_and_constructor_alone(name, new_ki
             ocucb.simulate(name, problem, 200, 2, engine="skip")
     assert (plain.sampling, tilted.sampling) == ("plain", "tilted")
     assert agree(tilted.weight, 1.0)
-    for one in (tilted, auto):
-        found = Estimate(float(one.regret[-1]), float(one.stderr[-1]))
+    for result in (tilted, auto):
+        found = Estimate(float(result.regret[-1]), float(result.stderr[-1]))
         assert agree(found, plain.mean_regret, float(plain.stderr[-1]))
 
 

@@ -107,8 +107,10 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
     Of policies without tables: the last bits of those are other ones with other versions of scipy.
     """
     points, again = CLAIMS["kept_points"]()
-    assert {(one.panel, one.line, one.x) for one in again} == set(places_to_measure_again(points))
-    kept = {(one.panel, one.line, one.x): one for one in points}
+    assert {(place.panel, place.line, place.x) for place in again} == set(
+        places_to_measure_again(points)
+    )
+    kept = {(point.panel, point.line, point.x): point for point in points}
     known = [panel for panel in panels().values() if not panel.tail]
     assert list(kept) == [(p.name, line.label, x) for p in known for line in p.lines for x in p.xs]
     tasks, found = [], []
@@ -121,7 +123,7 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
         whole = [line for line in together if line.label == WHOLE.get(panel.name)]
         some = [replace(panel, lines=tuple(whole))] if whole else []
         if len(together) < len(lines):
-            line = [one for one in lines if one not in together][-1]
+            line = [name for name in lines if name not in together][-1]
             # a point that is its own pilot, also if it is alone
             pilots = [x for x in panel.xs if pilot_x(panel, x) == x]
             cheap = min(pilots, key=lambda x, line=line: (line.at(x)[2], -x))
@@ -129,8 +131,8 @@ def test_kept_points_are_those_of_the_reproduction(tmp_path):
         if panel.sharing == BY_MIRROR:
             some.append(replace(panel, xs=panel.xs[:1]))
         assert some
-        for one in some:
-            tasks += tasks_of([one], {panel.name: panel.fewest_runs}, 1, PRECISION)
+        for part in some:
+            tasks += tasks_of([part], {panel.name: panel.fewest_runs}, 1, PRECISION)
     with Store(tmp_path / "results.db") as store:
         context = RunContext(2, None, store, Display(False))
         points = measure(with_mixtures(tasks, context), context)
@@ -274,8 +276,8 @@ def test_a_world_in_which_the_paper_is_right():
     assert verdicts([]) == dict.fromkeys(expected, MISSING)
     behind = judged_by_number(comparison(gittins=5.2))
     assert {behind[number].verdict for number in disputed} == {TRUE}
-    for one in (*judge(points), *(behind[number] for number in disputed)):
-        check_words(one)
+    for answer in (*judge(points), *(behind[number] for number in disputed)):
+        check_words(answer)
 
 
 def grow(K, x):
@@ -429,9 +431,9 @@ def test_a_few_runs_decide_nothing():
     found = judged_by_number(points)
     # work hardly varies between runs
     assert {n: one.verdict for n, one in found.items()} == expected | {9: TRUE, 13: TRUE}
-    for one in found.values():
-        check_words(one)
-        assert ("fewer than 100 runs" in one.words) == (one.verdict == OPEN)
+    for answer in found.values():
+        check_words(answer)
+        assert ("fewer than 100 runs" in answer.words) == (answer.verdict == OPEN)
 
 
 def test_what_was_true_in_2015():
@@ -512,7 +514,7 @@ def test_the_worst_of_many_is_not_biased():
             replace(one, mean=one.mean * (1 + 0.05 * z), stderr=0.05 * one.mean)
             for one, z in zip(exact, rng.standard_normal(len(exact)), strict=True)
         ]
-        truth = {(one.panel, one.line, one.x): one for one in exact}
+        truth = {(point.panel, point.line, point.x): point for point in exact}
         again = [
             replace(truth[place], mean=truth[place].mean * (1 + 0.0075 * z), stderr=0.0075 * 5)
             for place in places_to_measure_again(noisy)

@@ -147,9 +147,9 @@ def test_what_is_recommended_is_what_the_league_advises():
     checked = 0
     for kind, places in starts.items():
         label = ocucb.parse_policy(NAMES[kind]).label
-        for one in found:
-            if one.situation.startswith(places) and "horizon unknown" not in one.situation:
-                assert label in (one.pick.player.label, *one.equals), one.situation
+        for line in found:
+            if line.situation.startswith(places) and "horizon unknown" not in line.situation:
+                assert label in (line.pick.player.label, *line.equals), line.situation
                 checked += 1
     assert checked >= 6
     assert recommended(ocucb.gap(2, 0.3)).family.name == "ocucb"

@@ -455,7 +455,7 @@ def test_names_that_people_type():
     for family in FAMILIES.values():
         for name in (family.label, family.label.upper(), family.source.__name__, *family.aliases):
             assert make(name).family is family, name
-    spellings = [name for one in FAMILIES.values() for name in {*map(spelled, names_of(one))}]
+    spellings = [name for family in FAMILIES.values() for name in {*map(spelled, names_of(family))}]
     assert len(spellings) == len({*spellings}), "two policies share a name"
     for text in SETTINGS:
         assert make(make(text).label) == make(repr(make(text))) == make(text)

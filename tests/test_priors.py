@@ -368,7 +368,7 @@ def test_error_bars_cover_the_bayes_regret():
     truth = 2.0 / sqrt(pi)
     prior = ocucb.prior("normal", K=2)
     found = [ocucb.simulate("ucb", prior, 2, 250, rng=seed)[0] for seed in range(200)]
-    inside = [abs(one.mean_regret - truth) < 2 * one.stderr[-1] for one in found]
+    inside = [abs(result.mean_regret - truth) < 2 * result.stderr[-1] for result in found]
     assert sum(inside) >= 175
 
 

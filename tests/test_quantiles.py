@@ -119,8 +119,8 @@ def test_chords_lie_above_the_border(text):
         end = (T + reach) * kl_lower(level, ends[1] / (T + reach))
         s = np.unique(np.linspace(1, reach, 5).round())
         border = [
-            (T + one) * kl_lower(level, budget(T + one, t + one, n, K, *values) / (T + one))
-            for one in s
+            (T + more) * kl_lower(level, budget(T + more, t + more, n, K, *values) / (T + more))
+            for more in s
         ]
         chord = start + (end - start) * s / reach
         assert (np.array(border) <= chord + 1e-11 * T).all()

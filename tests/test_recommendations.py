@@ -155,9 +155,9 @@ def test_tables_files_and_stores_have_it(tmp_path):
     result.save(tmp_path / "result.json")
     again = ocucb.SimulationResult.load(tmp_path / "result.json")
     (kept,) = ocucb.Store(store).contents()
-    for one in (again[0], kept.result):
+    for restored in (again[0], kept.result):
         for name in ("wrong", "simple_regret", "stopped", "stopping_time"):
-            assert getattr(one, name) == getattr(result[0], name), name
+            assert getattr(restored, name) == getattr(result[0], name), name
     header, row, *_ = result.table().splitlines()
     assert "wrong" in header
     assert f"{100 * result[0].wrong.value:.3g}%" in row

@@ -59,7 +59,7 @@ print(json.dumps({
     "names": "HalfRoot" in dir(ocucb),
     "engine": result.engine,
     "live": bandit.ask(),
-    "league": [entrants.origin(one) for one in entrants.registered() if one.label == "Half root"],
+    "league": [entrants.origin(e) for e in entrants.registered() if e.label == "Half root"],
     "reference": ".. autofunction:: ocucb.HalfRoot" in policy_facts.entries(),
     "others": len(ocucb.policies.FAMILIES),
 }))

@@ -98,7 +98,8 @@ def test_an_error_that_is_unknown_is_not_0():
     known = moments(np.arange(40.0)[:, None], np.ones((40, 2), dtype=np.int64))
     lost = replace(known, term_products=np.full((len(TERMS), len(TERMS)), math.nan))
     assert all(
-        math.isnan(one.stderr) for one in (lost.weight, lost.failure(1.0), lost.deviation(40.0))
+        math.isnan(estimate.stderr)
+        for estimate in (lost.weight, lost.failure(1.0), lost.deviation(40.0))
     )
 
 
@@ -539,7 +540,9 @@ def test_the_table_says_what_tilted_runs_are_worth():
 
     result, (line,) = footer("tilted")
     assert line.startswith("Runs are worth so many plain ones: OCUCB ")
-    assert line.count("(tilted, mean weight ") == sum(one.sampling == "tilted" for one in result)
+    assert line.count("(tilted, mean weight ") == sum(
+        player.sampling == "tilted" for player in result
+    )
     assert ", Uniform " in line
     assert abs(result["ocucb"].weight.value - 1.0) < 5.0 * result["ocucb"].weight.stderr
     plain, (line,) = footer("plain")
@@ -576,4 +579,4 @@ def test_tables_say_what_policies_were_told(problem, told, tmp_path):
     ocucb.simulate("ucb", equal, 50, 250, rng=1, store=tmp_path / "store.db")
     with ocucb.Store(tmp_path / "store.db", read_only=True) as store:
         groups = together(store.contents())
-    assert len(groups) == len({one.identity for one in (problem, equal)})
+    assert len(groups) == len({instance.identity for instance in (problem, equal)})

@@ -26,7 +26,7 @@ from ocucb.league.problems import CONTESTS
 
 
 def vectors(*numbers):
-    return [np.array([float(one)]) for one in numbers]
+    return [np.array([float(number)]) for number in numbers]
 
 
 # Each end, where the martingale is 1 / delta: integrals that do not know the closed forms

@@ -135,13 +135,18 @@ class Model:
                 decision["lapsed"] = True
 
     def decided(self, answer, now, unit):
-        for one in answer:
-            assert one["id"] not in self.decisions
+        for decision in answer:
+            assert decision["id"] not in self.decisions
             due = now + round(self.expiry * 1e6)
-            assert one["expires_at"] == due / 1e6
-            self.decisions[one["id"]] = {"due": due, "reward": None, "lapsed": False, **one}
+            assert decision["expires_at"] == due / 1e6
+            self.decisions[decision["id"]] = {
+                "due": due,
+                "reward": None,
+                "lapsed": False,
+                **decision,
+            }
             if unit:
-                self.units[unit] = one["id"]
+                self.units[unit] = decision["id"]
 
     def open_of(self, unit):
         one = self.decisions.get(self.units.get(unit))
@@ -328,7 +333,7 @@ class Statements:
     def during(self, call):
         self.sent.clear()
         call()
-        return [one for one in self.sent if not one.startswith("BEGIN")]
+        return [statement for statement in self.sent if not statement.startswith("BEGIN")]
 
 
 def test_the_sweeper_asks_once_and_writes_only_where_something_is_due(opened):

@@ -56,7 +56,7 @@ def test_nothing_below_the_application_knows_of_http(room):
         name
         for node in nodes
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in [getattr(node, "module", None) or "", *(one.name for one in node.names)]
+        for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
     ]
     roots = {name.partition(".")[0] for name in imported}
     assert not roots & {"fastapi", "starlette", "uvicorn", "answers", "http"}
@@ -64,9 +64,9 @@ def test_nothing_below_the_application_knows_of_http(room):
 
 def test_every_domain_error_has_a_status():
     def below(kind):
-        return [one for sub in kind.__subclasses__() for one in (sub, *below(sub))]
+        return [error for sub in kind.__subclasses__() for error in (sub, *below(sub))]
 
-    kinds = [one for one in below(errors.Refused) if one.__module__ == errors.__name__]
+    kinds = [error for error in below(errors.Refused) if error.__module__ == errors.__name__]
     assert len(kinds) >= 5
     assert set(STATUSES) == {*kinds, errors.StoreUnavailable}
 

@@ -39,7 +39,7 @@ def test_a_round_over_http(http):
     rewards = [{"decision": ids[0], "reward": 1}, {"decision": ids[0], "reward": 0.5}]
     rewards += [{"decision": ids[0], "reward": 1}, {"decision": "1-x", "reward": 1}]
     answer = http("POST", "/v1/bandits/y/rewards", rewards).json()["rewards"]
-    assert [one["status"] for one in answer] == ["accepted", "conflict", "duplicate", "unknown"]
+    assert [told["status"] for told in answer] == ["accepted", "conflict", "duplicate", "unknown"]
     elsewhere = http("POST", "/v1/bandits/x/rewards", [{"decision": ids[1], "reward": 1}]).json()
     assert elsewhere["rewards"][0]["status"] == "unknown", "ids belong to their bandit"
     lines = http("GET", "/v1/bandits/y/log?limit=2").text.splitlines()
@@ -48,7 +48,7 @@ def test_a_round_over_http(http):
     rest = http("GET", "/v1/bandits/y/log?after=2").text.splitlines()
     assert [json.loads(line)["kind"] for line in rest] == ["decision", "reward"]
     listed = http("GET", "/v1/bandits").json()["bandits"]
-    assert [one["name"] for one in listed] == ["x", "y"]
+    assert [bandit["name"] for bandit in listed] == ["x", "y"]
 
 
 def test_changes_over_http(http):
@@ -157,6 +157,31 @@ def test_bad_input_is_one_sentence_and_changes_nothing(http):
     assert [bandit["name"] for bandit in http("GET", "/v1/bandits").json()["bandits"]] == ["x"]
 
 
+def test_rewards_that_rounding_would_swamp_are_refused(http):
+    """With sigma told there are no bounds, yet sums could not hold such rewards."""
+    told = {"arms": ["a", "b"], "sigma": 1, "seed": 1}
+    http("PUT", "/v1/bandits/s", told)
+    (decision,) = http("POST", "/v1/bandits/s/decisions").json()["decisions"]
+    version = http.version("s")
+    for reward in (1e10, -1e100):
+        item = {"decision": decision["id"], "reward": reward}
+        answer = http("POST", "/v1/bandits/s/rewards", [item])
+        assert answer.status_code == 422
+        said = answer.json()["error"]
+        assert said.startswith("0.reward must lie between -9.0072e+06 and 9.0072e+06, got ")
+        assert said.endswith(
+            f"{reward!r}; rounding would swamp it, subtract a constant from all rewards."
+        )
+    assert http.version("s") == version
+    item = {"decision": decision["id"], "reward": 1e6}
+    assert (
+        http("POST", "/v1/bandits/s/rewards", [item]).json()["rewards"][0]["status"] == "accepted"
+    )
+    refused = http("PUT", "/v1/bandits/t", {**told, "expiry": 1, "default_reward": 1e10})
+    assert refused.status_code == 422
+    assert refused.json()["error"].startswith("default_reward must lie between -9.0072e+06 and ")
+
+
 @pytest.mark.parametrize(
     ("content", "status"),
     [
@@ -204,7 +229,7 @@ def test_headers_that_decide_something_occur_once(name, http, monkeypatch):
     value = {"Authorization": f"Bearer {http.admin}", "Content-Type": "application/json"}
     for values in (("k1", "k1"), ("k1", "k2")):
         headers = [(key, one) for key, one in value.items() if key != name]
-        headers += [(name, value.get(name, one)) for one in values]
+        headers += [(name, value.get(name, text)) for text in values]
         for path in ("decisions", "rewards"):
             answer = http.client.post(f"/v1/bandits/x/{path}", headers=headers, content=b"{}")
             assert answer.status_code == 400
@@ -372,7 +397,7 @@ def test_a_service_that_loses_rewards_evenly_raises_no_alarm(http):
     for _ in range(10):
         decisions = http("POST", "/v1/bandits/e/decisions", {"count": 200}).json()["decisions"]
         kept = [decision for decision in decisions if rng.random() < 0.6]
-        rewards = [{"decision": one["id"], "reward": 1} for one in kept]
+        rewards = [{"decision": decision["id"], "reward": 1} for decision in kept]
         http("POST", "/v1/bandits/e/rewards", rewards)
     http.clock.pass_seconds(11)
     http.app.state.service.sweep()

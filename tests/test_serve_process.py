@@ -39,9 +39,9 @@ def servers():
         return made[-1]
 
     yield start
-    for one in made:
-        if one.process.poll() is None:
-            one.kill()
+    for server in made:
+        if server.process.poll() is None:
+            server.kill()
 
 
 def get(url: str) -> tuple[int, dict]:
@@ -102,7 +102,7 @@ def test_sigterm_finishes_what_was_begun(tmp_path, servers):
     wait_until(lambda: not _listens(server.port), "no longer listening")
     for connection in begun:
         connection.sendall(b"}")
-    assert all(_answer(one).startswith(b"HTTP/1.1 200 OK\r\n") for one in begun)
+    assert all(_answer(connection).startswith(b"HTTP/1.1 200 OK\r\n") for connection in begun)
     assert server.process.wait(60) == 0
     opened = Storage(str(store))
     (checked,) = check(opened)

@@ -144,7 +144,7 @@ def test_many_who_look_at_the_health_share_an_attempt(sqlite_storage, monkeypatc
         held.set()
         refused = await asyncio.gather(*(probe.problem() for _ in range(50)))
         probe.close()
-        return {str(one) for one in slow}, {str(one) for one in refused}
+        return {str(status) for status in slow}, {str(status) for status in refused}
 
     assert asyncio.run(look()) == ({"the store takes too long to write."}, {"no."})
     assert len(tried) == 1
@@ -305,9 +305,12 @@ def test_a_store_of_the_first_release_goes_on(tmp_path):
     service = Service(made, clock=Clock())
     for name, then in (("clicks", "bbbabbbc"), ("bare", "babbabba")):
         found = service.decide(name, DecisionsRequest(count=8)).result(60)
-        assert "".join(one["arm"] for one in found) == then
+        assert "".join(decision["arm"] for decision in found) == then
     service.close()
-    assert [(one.decisions, one.problem) for one in check(made)] == [(20, None), (20, None)]
+    assert [(checked.decisions, checked.problem) for checked in check(made)] == [
+        (20, None),
+        (20, None),
+    ]
     made.close()
 
 

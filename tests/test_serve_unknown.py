@@ -35,7 +35,9 @@ def play(service, rng, rounds, name="x"):
         rounds -= asked.count
         waiting += service.decide(name, asked).result(60)
         rng.shuffle(waiting)
-        told = [RewardItem(decision=one["id"], reward=rng.gauss(0, 2)) for one in waiting[3:]]
+        told = [
+            RewardItem(decision=decision["id"], reward=rng.gauss(0, 2)) for decision in waiting[3:]
+        ]
         waiting = waiting[:3]
         if told:
             assert set(service.reward(name, told).result(60)) == {"accepted"}

@@ -95,7 +95,7 @@ def test_two_standard_errors_cover_the_truth():
     problem = ocucb.gap(2, 0.5)
     small = [ocucb.simulate("ucb", problem, 100, 200, rng=seed)[0] for seed in range(400)]
     truth = ocucb.simulate("ucb", problem, 100, 400_000, rng=10**6)[0].mean_regret
-    covered = sum(abs(one.mean_regret - truth) < 2 * one.stderr[-1] for one in small)
+    covered = sum(abs(player.mean_regret - truth) < 2 * player.stderr[-1] for player in small)
     assert 355 <= covered <= 397
 
 

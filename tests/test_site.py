@@ -187,7 +187,7 @@ def test_the_command_line_on_the_site_is_that_of_the_program(site):
     for section in page.split("<h2>")[1:]:
         title, _, rest = section.partition("</h2>")
         sections[text_of(title).strip("¶")] = text_of(rest)
-    listed = [one for one in options(get_command(app), "ocucb") if one[0] != "ocucb"]
+    listed = [option for option in options(get_command(app), "ocucb") if option[0] != "ocucb"]
     assert len(listed) > 50
     for name, option in listed:
         assert option in sections[name], (name, option)

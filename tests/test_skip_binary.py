@@ -250,12 +250,12 @@ SMALL = [
 
 
 FEW_SMALL = (SMALL[1], SMALL[5], SMALL[10])
-USERS = {one.name: one for one in (standing, steep_rising)}
+USERS = {policy.name: policy for policy in (standing, steep_rising)}
 
 
 @pytest.mark.parametrize(
     ("text", "case"),
-    [*reduced(TEXTS, SMALL, FEW_SMALL), *((user, one) for user in USERS for one in SMALL)],
+    [*reduced(TEXTS, SMALL, FEW_SMALL), *((user, problem) for user in USERS for problem in SMALL)],
 )
 def test_enumeration(text, case):
     means, n, order = case

@@ -114,9 +114,13 @@ def test_several_processes_on_one_new_store(tmp_path):
     assert [child.exitcode for child in children] == [0] * 6
     with Store(path) as store:
         found = store.contents()
-    assert sorted((one.seed, one.result.runs) for one in found) == [(1, 3000), (2, 3000), (3, 3000)]
-    for one in found:
-        assert (one.result.regret == expected[one.seed - 1][0].regret).all()
+    assert sorted((stored.seed, stored.result.runs) for stored in found) == [
+        (1, 3000),
+        (2, 3000),
+        (3, 3000),
+    ]
+    for stored in found:
+        assert (stored.result.regret == expected[stored.seed - 1][0].regret).all()
 
 
 def test_full_disk(tmp_path):
@@ -130,7 +134,7 @@ except ocucb.StoreError as error:
     print(error)
 with ocucb.Store("results.db", read_only=True) as store:
     found = store.contents()
-print([one.result.runs >= 1024 for one in found])
+print([stored.result.runs >= 1024 for stored in found])
 again = ocucb.simulate(**call, runs=1024, store="results.db")
 print([bool((a.regret == b.regret).all()) for a, b in zip(kept, again)])
 """
@@ -170,7 +174,7 @@ try:
 except ocucb.StoreError as error:
     print(error)
 with ocucb.Store("results.db", read_only=True) as store:
-    print([one.result.runs for one in store.contents()])
+    print([stored.result.runs for stored in store.contents()])
 """
     mount = "mount --bind . . && mount -o remount,ro,bind . && cd $PWD"
     done = run_with_folder(tmp_path, mount, script)

@@ -133,12 +133,12 @@ def test_an_interrupted_commit_mixes_nothing_up(tmp_path, monkeypatch):
         other.flush()
         store.flush()
         other._database.close()
-        for one in (first, second):
-            found = store.get(one, 0, 64)
-            assert (found.moments.curve_means == one.play(0, 64).curve_means).all()
+        for spec in (first, second):
+            found = store.get(spec, 0, 64)
+            assert (found.moments.curve_means == spec.play(0, 64).curve_means).all()
         found = {content.result.policy: content.result.mean_regret for content in store.contents()}
         assert found == {
-            one.policy.name: one.play(0, 64).curve_means[-1, 0] for one in (first, second)
+            spec.policy.name: spec.play(0, 64).curve_means[-1, 0] for spec in (first, second)
         }
 
 

@@ -54,7 +54,7 @@ def test_identity_covers_what_changes_the_numbers(monkeypatch):
         specification(policy=bonus(1.0)),
         specification(policy=bonus(2.0)),
     ]
-    names = {one.identity for one in (plain, *others)}
+    names = {policy.identity for policy in (plain, *others)}
     assert len(names) == 1 + len(others)
     monkeypatch.setattr("ocucb.specification.NUMERICS", engine.NUMERICS + 1)
     assert specification().identity not in names
@@ -338,5 +338,5 @@ def test_identity_covers_nothing_else():
     named = ocucb.gaussian([0, -0.3])
     assert named.name != PROBLEM.name
     assert specification(problem=named).identity == specification().identity
-    mine = [ocucb.index_policy(one)() for one in (first, again)]
-    assert len({specification(policy=one).identity for one in mine}) == 1
+    mine = [ocucb.index_policy(formula)() for formula in (first, again)]
+    assert len({specification(policy=policy).identity for policy in mine}) == 1

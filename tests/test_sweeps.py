@@ -130,7 +130,7 @@ def test_a_wrong_likelihood_is_caught(monkeypatch, mutant):
         monkeypatch.setattr(pooling.Pool, "_tilts", forgotten)
     else:  # a point weights the runs of its neighbours as if they were its own
         monkeypatch.setattr(
-            pooling, "_linear", lambda *given: [0.0 * one for one in linear(*given)]
+            pooling, "_linear", lambda *given: [0.0 * term for term in linear(*given)]
         )
     truth = [exact_regret((0.6, p), 12) for p in CLICKS]
     assert worst(clicks(), truth) > 8.0

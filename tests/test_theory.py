@@ -256,7 +256,7 @@ def test_families():
 def test_thm_lower_constant():
     """c solves 8 c log x = x^(1-2c), and the proof's inequalities follow from it."""
     x = np.geomspace(math.e, 1e6, 400)
-    c = np.array([theory.balanced_constant(one) for one in x])
+    c = np.array([theory.balanced_constant(ratio) for ratio in x])
     np.testing.assert_allclose(8 * c * np.log(x), x ** (1 - 2 * c), rtol=1e-9)
     # whatever the regret r on μ^1 is, one of the two regrets reaches c
     for r in np.linspace(0.0, 0.6, 121):

@@ -505,7 +505,9 @@ def test_probabilities_of_the_lemmas_are_right():
     errors, which six numbers exceed in one of 2,500 seeds.
     """
     p = Proof(instance([0.0, -0.05, -1.0], 300), 1.01, 60.0, 8.0, 1.5)
-    checks = {one.lemma: one for one in _concentration(p, 0.05, 4000, np.random.default_rng(1))}
+    checks = {
+        check.lemma: check for check in _concentration(p, 0.05, 4000, np.random.default_rng(1))
+    }
     rng = np.random.default_rng(2)
     runs = 20_000
     walks = rng.standard_normal((runs, 3, 300)).cumsum(axis=2) / np.arange(1, 301)

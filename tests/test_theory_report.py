@@ -46,17 +46,17 @@ def test_the_sharpest_comes_first_and_vacuous_bounds_say_so():
     report = theory.report(ocucb.gaussian([0, -0.1, -0.5]), 100_000)
     found = report.to_dict()["bounds"]
     for side, sign in (("upper", 1), ("lower", -1)):
-        mine = [one for one in found if one["side"] == side]
-        kinds = [one["kind"] for one in mine]
+        mine = [row for row in found if row["side"] == side]
+        kinds = [row["kind"] for row in mine]
         assert kinds == sorted(kinds, key=["bound", "shape", "limit"].index)
         for kind in {*kinds}:
-            values = [sign * one["value"] for one in mine if one["kind"] == kind]
+            values = [sign * row["value"] for row in mine if row["kind"] == kind]
             assert values == sorted(values)
     trivial = 100_000 * 0.5
-    for one in found:
-        useless = one["value"] >= trivial if one["side"] == "upper" else one["value"] <= 0
-        assert one["vacuous"] == (useless and one["kind"] == "bound")
-    marked = [one["statement"] for one in found if one["vacuous"]]
+    for row in found:
+        useless = row["value"] >= trivial if row["side"] == "upper" else row["value"] <= 0
+        assert row["vacuous"] == (useless and row["kind"] == "bound")
+    marked = [row["statement"] for row in found if row["vacuous"]]
     assert {"ocucb_bound", "moss_promise_lower_bound"} <= {*marked}
     assert not {"ucb_bound", "moss_bound", "ucb_worst_case_shape"} & {*marked}
     text = report.table()
@@ -73,7 +73,7 @@ def test_command_with_json_plot_and_measurement(tmp_path):
     found = json.loads(done.stdout)
     assert found["H"] == 4
     assert found["H_i"] == [None, 8]
-    assert [one["policy"] for one in found["measured"]] == [
+    assert [row["policy"] for row in found["measured"]] == [
         "ocucb:alpha=3,psi=2",
         "moss:constant=4",
     ]
@@ -112,7 +112,9 @@ def test_tails_of_policies_that_state_a_budget_are_those_of_the_bonus():
     problem = ocucb.gap(2, 0.3)
     for budget, bonus in (("kl-ucb", "ucb"), ("kl-ucb-switch", "moss")):
         assert theory.tail_exponent(budget) == theory.tail_exponent(bonus) == 1.0
-        estimates = [theory.tail_estimate(one, problem, 1000, 150.0) for one in (budget, bonus)]
+        estimates = [
+            theory.tail_estimate(policy, problem, 1000, 150.0) for policy in (budget, bonus)
+        ]
         assert estimates[0] == pytest.approx(estimates[1])
     # log log terms do not count; a bonus that grows like a power of n beats every power
     for name in ("ucb-asymptotic", "bayes-ucb:c=2", "kl-ucb:c=3", "kl-ucb-plus-plus", "adaucb"):

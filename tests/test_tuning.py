@@ -153,11 +153,11 @@ def test_a_parameter_that_does_not_matter_gains_nothing():
     intervals, 10 or more leave out 0 with probability 0.03%.
     """
     found = [one for one, _ in outcomes(careless(slope=0.0), 60, careless_regret)]
-    gains = np.array([one.gain.value for one in found if one.policy != one.start])
+    gains = np.array([tuned.gain.value for tuned in found if tuned.policy != tuned.start])
     assert len(gains) > 20
     assert abs(gains.mean()) < 4.0 * gains.std(ddof=1) / math.sqrt(gains.size)
     assert gains.std() < 0.03  # or the line above would prove nothing
-    assert sum(one.gain.distinguishable for one in found) < 10
+    assert sum(tuned.gain.distinguishable for tuned in found) < 10
 
 
 def test_the_best_start_is_not_beaten():
@@ -588,8 +588,8 @@ def test_a_fine_grid_is_not_much_better(problem):
         points += [Policy(ocucb.OCUCB, (float(alpha), psi)) for psi in (1, 1.4, 2, 2.8, 4, 8, 16)]
     for runs, kept in ((1024, 24), (8192, 4), (65_536, 1)):
         found = ocucb.simulate(points, problem, horizon, runs, rng=runs, checkpoints=[horizon])
-        points = [points[i] for i in np.argsort([one.mean_regret for one in found])[:kept]]
+        points = [points[i] for i in np.argsort([result.mean_regret for result in found])[:kept]]
     tuned = ocucb.tune("ocucb", problem, horizon, rng=1)
     best, mine = ocucb.simulate([points[0], tuned.best], problem, horizon, 65_536, rng=2)
-    error = math.hypot(*(one.stderr[-1] / one.mean_regret for one in (best, mine)))
+    error = math.hypot(*(result.stderr[-1] / result.mean_regret for result in (best, mine)))
     assert mine.mean_regret / best.mean_regret < 1.02 + 3.0 * error

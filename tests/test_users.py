@@ -524,8 +524,8 @@ def test_a_bounded_form_is_part_of_what_a_policy_is(tmp_path):
     other = ocucb.kl_policy(name="x", bounded_form=ocucb.sampling_policy(budget))(budget)()
     call = {"problem": ocucb.bernoulli([0.5, 0.4]), "horizon": 50, "runs": 50, "rng": 1}
     first, second = (
-        ocucb.simulate(one, **call, store=tmp_path / "results.db")[0].mean_regret
-        for one in (usual, other)
+        ocucb.simulate(policy, **call, store=tmp_path / "results.db")[0].mean_regret
+        for policy in (usual, other)
     )
     assert first != second
     with pytest.raises(TypeError, match="bounded_form must have the same table"):

@@ -175,10 +175,12 @@ def test_a_sampler_that_is_unknown_is_taken_anew():
     exec("def noisy(mean, scale, stream): return mean + Size.SIZE.value", space)
     problem = ocucb.custom_rewards(space["noisy"], [0, -0.5], 1.0)
     taken = [problem.retaken() for _ in range(2)]
-    assert len({one.identity for one in taken}) == 2
+    assert len({problem.identity for problem in taken}) == 2
     space["Size"] = Large
     stream = np.ones(4, np.uint64)
-    assert [one.retaken().rewards.draw(0.0, 1.0, stream) for one in (problem, *taken)] == [20.0] * 3
+    assert [each.retaken().rewards.draw(0.0, 1.0, stream) for each in (problem, *taken)] == [
+        20.0
+    ] * 3
     assert ocucb.gap().retaken().rewards is ocucb.gap().rewards
 
 
@@ -401,7 +403,7 @@ def test_formulas_of_one_name_have_streams_of_their_own():
     """
     with_one_name = [formula(f"return {c} / sqrt(pulls)") for c in (2.0, 2.0001, "2.0")]
     found = ocucb.simulate(with_one_name, ocucb.gap(2, 0.1), 100, 4000, rng=1, engine="step")
-    samples = [one.sample for one in found]
+    samples = [player.sample for player in found]
     assert abs(np.corrcoef(samples[0], samples[1])[0, 1]) < 0.07
     assert (samples[0] == samples[2]).all(), "the same formula again"
     with pytest.raises(KeyError, match="mine"):
@@ -443,7 +445,7 @@ def test_a_users_policy_may_have_the_name_of_ours():
 def alive(groups):
     """Return how many objects of each group still exist."""
     gc.collect()
-    return [sum(one() is not None for one in group) for group in groups]
+    return [sum(alive() is not None for alive in group) for group in groups]
 
 
 def test_a_policy_that_is_redefined_is_forgotten():
@@ -459,7 +461,7 @@ def test_a_policy_that_is_redefined_is_forgotten():
         family = space["mine"]
         kernel, (ask, *_) = kernel_of(family, GAUSSIAN, step.ENGINE), _kernels_of(family)
         assert kernel_of(family, GAUSSIAN, step.ENGINE) is kernel
-        gone.append([weakref.ref(one) for one in (family, family.function, kernel, ask)])
+        gone.append([weakref.ref(made) for made in (family, family.function, kernel, ask)])
     del family, kernel, ask, _
     assert alive(gone) == [0, 0, 0, 0, 4]
 
@@ -473,7 +475,7 @@ def test_samplers_that_are_redefined_are_forgotten():
         rewards = space["problem"].rewards
         kernel = kernel_of(ocucb.UCB, rewards, step.ENGINE)
         assert ocucb.custom_rewards(space["noisy"], [0, -1], 1.0).rewards is rewards
-        gone.append([weakref.ref(one) for one in (rewards, rewards.draw, kernel)])
+        gone.append([weakref.ref(made) for made in (rewards, rewards.draw, kernel)])
     del rewards, kernel
     assert not any(alive(gone[:-32]))
 

@@ -224,7 +224,7 @@ def test_a_winner_pauses_or_retires_where_the_creator_asked_for_it(do, service):
         assert len(played) == 200
         assert set(played[100:]) == {"a"}
         assert event["change"]["retire"] == ["b", "c"]
-    assert [one.problem for one in check(service.storage)] == [None]
+    assert [checked.problem for checked in check(service.storage)] == [None]
     # the verdict is that of a bandit that was told the same, when the event was written
     before = [line for line in log_of(service, "x") if line["seq"] < event["seq"]]
     bandit = Bandit("abc", "uniform", 1000, bounds=(0, 1))
@@ -295,4 +295,4 @@ def test_bandits_of_earlier_versions_go_on(service):
         connection.execute("UPDATE log SET propensity = NULL WHERE kind = 'decision' AND seq > 6")
     connection.close()
     assert service.create("x", asked) is False
-    assert [one.problem for one in check(service.storage)] == [None]
+    assert [checked.problem for checked in check(service.storage)] == [None]

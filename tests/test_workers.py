@@ -185,17 +185,17 @@ def test_precision(workers):
     call = {**CALL, "precision": 0.008}
     found = ocucb.simulate(**call, workers=workers)
     assert same(found, ocucb.simulate(**call, workers=3))
-    for one in found:
-        assert 2 * one.stderr[-1] <= 0.008 * one.mean_regret
+    for player in found:
+        assert 2 * player.stderr[-1] <= 0.008 * player.mean_regret
         spec = Specification(
-            ocucb.parse_policy(one.policy), PROBLEM, 2000, one.checkpoints, 1, one.engine
+            ocucb.parse_policy(player.policy), PROBLEM, 2000, player.checkpoints, 1, player.engine
         )
         before, first = 0, 0
-        while first < one.runs:
+        while first < player.runs:
             before, first = first, first + spec.block_from(first)
-        assert first == one.runs
+        assert first == player.runs
         if before >= FEWEST_RUNS:
-            fewer = ocucb.simulate(one.policy, PROBLEM, 2000, before, rng=1)[0]
+            fewer = ocucb.simulate(player.policy, PROBLEM, 2000, before, rng=1)[0]
             assert 2 * fewer.stderr[-1] > 0.008 * fewer.mean_regret
     assert found[0].runs != found[1].runs
 
@@ -236,11 +236,11 @@ def test_precision_on_the_command_line():
 
 def jobs_after(runs, policy, horizon, seeds, precision):
     """Jobs that have played so many runs, as one sees them on the way to a precision."""
-    spec = [
+    specifications = [
         Specification(policy, ocucb.gap(2, 0.5), horizon, np.array([horizon]), seed, "skip")
         for seed in seeds
     ]
-    done = list(run_jobs([Job(one, runs) for one in spec], threads=2))
+    done = list(run_jobs([Job(specification, runs) for specification in specifications], threads=2))
     for job in done:
         job.runs, job.precision = 10**9, precision
     return done

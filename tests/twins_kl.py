@@ -66,7 +66,7 @@ def argmax(values: list[float], stream: Any) -> int:
 def level_ties(found: list[float]) -> list[float]:
     """Different pulls and successes may have the same value, but not the same digits."""
     best = max(found)
-    near = [isclose(one, best, rel_tol=1e-12, abs_tol=1e-12) for one in found]
+    near = [isclose(x, best, rel_tol=1e-12, abs_tol=1e-12) for x in found]
     return [best if tied else one for one, tied in zip(found, near, strict=True)]
 
 

@@ -75,8 +75,8 @@ def main() -> None:
     right.scatter(pulls[some, 0], (sums / pulls)[some, 0], s=2, color=BLUE, alpha=0.5, lw=0)
     right.axhline(0, color="black", lw=1)
     right.set(xlabel="pulls of the arm", ylabel="its mean at the end (true: 0)", ylim=(-1.5, 1))
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(PICTURES / "biased-means.png", dpi=130)
 
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")

@@ -59,7 +59,10 @@ def verdicts(seed: int, folder: Path) -> list[tuple[int, int, str, float]]:
         points += work_points(every["work"], every["work"].fewest_runs, seed)
         again = tasks_again(every, places_to_measure_again(points), points, seed)
         found = judge(points, measure(with_mixtures(again, context), context))
-    return [(seed, one.claim.number, one.verdict, one.criteria[0].estimate.value) for one in found]
+    return [
+        (seed, answer.claim.number, answer.verdict, answer.criteria[0].estimate.value)
+        for answer in found
+    ]
 
 
 if __name__ == "__main__":

@@ -42,9 +42,9 @@ def keep(folder: Path) -> None:
         if panel.tail:  # no claim is about it
             continue
         found = read_points(folder / f"{name}.csv", name, seed=1)
-        if not panel.work and {one.precision for one in found} != {PRECISION}:
+        if not panel.work and {result.precision for result in found} != {PRECISION}:
             raise SystemExit(f"{folder} has no {name} of precision {PRECISION:g}, seed 1.")
-        points += [(one, 0) for one in found]
+        points += [(answer, 0) for answer in found]
     points += [(point, 1) for point in read_points(folder / "again.csv", "", seed=1)]
     with open(POINTS, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -55,10 +55,11 @@ def mean(
     """Return the regret averaged over problems, the same for all policies, and its error."""
     count = max(2, (runs or RUNS) // len(problems))
     found = [
-        ocucb.simulate(policy, one, n, count, rng=1, progress=False, **more)[0] for one in problems
+        ocucb.simulate(policy, problem, n, count, rng=1, progress=False, **more)[0]
+        for problem in problems
     ]
-    errors = math.sqrt(sum(float(one.stderr[-1]) ** 2 for one in found)) / len(found)
-    return sum(one.mean_regret for one in found) / len(found), errors
+    errors = math.sqrt(sum(float(result.stderr[-1]) ** 2 for result in found)) / len(found)
+    return sum(result.mean_regret for result in found) / len(found), errors
 
 
 def shown(value: Value) -> str:
@@ -87,7 +88,7 @@ def fixed() -> None:
         ("unit vectors, K = 10, Δ = 0.3, n = 10⁴", [ocucb.unit_vectors(10, 0.3)], 10_000),
     ]
     rows = (
-        [title, *(shown(mean(one, problems, n)) for one in PLAYERS.values())]
+        [title, *(shown(mean(player, problems, n)) for player in PLAYERS.values())]
         for title, problems, n in kinds
     )
     print_table(["", *PLAYERS], rows)
@@ -206,7 +207,7 @@ def fresh() -> None:
     ]
     players = {name: one for name, one in PLAYERS.items() if name != "phased elimination"}
     rows = (
-        [title, *(shown(mean(one, problems, n)) for one in players.values())]
+        [title, *(shown(mean(player, problems, n)) for player in players.values())]
         for title, problems, n in kinds
     )
     print_table(["", *players], rows)
@@ -232,7 +233,7 @@ def data() -> None:
             x, labels = load(return_X_y=True)
             x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-9)
             problem = ocucb.data(np.hstack([np.ones((len(x), 1)), x]), labels)
-            found = (mean(one, [problem], n, 20) for one in players.values())
+            found = (mean(player, [problem], n, 20) for player in players.values())
             yield [title, *map(shown, found)]
 
     print_table(["", *players], rows())
@@ -250,8 +251,8 @@ def wrong() -> None:
     rows = (
         [f"errors up to {size:g}"]
         + [
-            shown(mean(one, [off(ocucb.sphere(5, 20, k), size, k) for k in range(1, 9)], 10_000))
-            for one in names.values()
+            shown(mean(name, [off(ocucb.sphere(5, 20, k), size, k) for k in range(1, 9)], 10_000))
+            for name in names.values()
         ]
         for size in (0.0, 0.03, 0.1, 0.3, 1.0)
     )

@@ -101,7 +101,11 @@ def badges() -> None:
 def facts() -> dict[str, tuple[str, str]]:
     """Return what badges say: the file's name, then the words on the left and on the right."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pythons = [one.rpartition(" ")[2] for one in project["classifiers"] if "Python :: 3." in one]
+    pythons = [
+        classifier.rpartition(" ")[2]
+        for classifier in project["classifiers"]
+        if "Python :: 3." in classifier
+    ]
     typed = "Typing :: Typed" in project["classifiers"]
     return {
         "python": ("python", f"{pythons[0]} to {pythons[-1]}"),

@@ -99,9 +99,9 @@ def not_known(report: Report) -> str:
     """Return whose disasters are not known well enough to be named, as a paragraph."""
     found = [advice for advice in advise(report.standings) if advice.unknown]
     return "".join(
-        f"\nNot known well enough to be named ({one.situation.partition(',')[0]}, no disasters): "
-        f"{', '.join(one.unknown)}.\n"
-        for one in found
+        f"\nNot known well enough to be named ({row.situation.partition(',')[0]}, no disasters): "
+        f"{', '.join(row.unknown)}.\n"
+        for row in found
     )
 
 

@@ -54,8 +54,8 @@ def bars() -> Figure:
             for seed in range(SIMULATIONS)
         ]
         x = place + np.linspace(-0.35, 0.35, SIMULATIONS)
-        means = [one.mean_regret for one in found]
-        axes.errorbar(x, means, [2 * one.stderr[-1] for one in found], fmt=".", ms=3, lw=1)
+        means = [result.mean_regret for result in found]
+        axes.errorbar(x, means, [2 * result.stderr[-1] for result in found], fmt=".", ms=3, lw=1)
     axes.set_xticks(range(3), list(ways))
     axes.set_ylabel("mean regret ± 2 standard errors")
     return figure
@@ -70,8 +70,8 @@ def pooled() -> Figure:
         ocucb.simulate("ocucb", problem, 1000, runs=256, rng=1, sampling="plain")[0]
         for problem in problems
     ]
-    errors = [2 * one.stderr[-1] for one in alone]
-    axes.errorbar(gaps, [one.mean_regret for one in alone], errors, fmt=".", label="alone")
+    errors = [2 * result.stderr[-1] for result in alone]
+    axes.errorbar(gaps, [result.mean_regret for result in alone], errors, fmt=".", label="alone")
     curve = ocucb.sweep("ocucb", problems, 1000, runs=256, rng=1)[0]
     means, width = curve.regret, 2 * curve.stderr
     (line,) = axes.plot(gaps, means, label="pooled")

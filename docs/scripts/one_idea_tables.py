@@ -254,7 +254,8 @@ def long() -> None:
             found = ocucb.simulate(players, problem, n, RUNS, rng=1, progress=False)
             usual = found[0].mean_regret
             yield [title] + [
-                f"{one.mean_regret / usual:.2f} ± {one.stderr[-1] / usual:.2f}" for one in found[1:]
+                f"{result.mean_regret / usual:.2f} ± {result.stderr[-1] / usual:.2f}"
+                for result in found[1:]
             ]
 
     print_table(["", "without the cap", "oc-thompson", "ocucb"], rows())

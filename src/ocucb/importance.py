@@ -218,8 +218,8 @@ def _unexplained(pilot: Pilot, weights: Floats) -> Floats:
     """Return what remains of the regrets after a weighted linear regression on luck."""
     left, done = pilot.regret, list[Floats]()
     for part in (np.ones(left.size), *pilot.luck.T):
-        for one in done:
-            part = part - one * ((weights * one * part).sum() / (weights * one**2).sum())
+        for x in done:
+            part = part - x * ((weights * x * part).sum() / (weights * x**2).sum())
         if (weights * part**2).sum() > 0.0:
             left = left - part * ((weights * part * left).sum() / (weights * part**2).sum())
             done.append(part)

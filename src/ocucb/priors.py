@@ -531,11 +531,11 @@ def _of_list(given: Any) -> Prior:
     if isinstance(given, Problem):
         raise TypeError(f"a prior needs a list of problems, even of one: [{given.name}].")
     problems = list(given) if isinstance(given, Iterable) else []
-    for one in problems or [given]:
-        if not isinstance(one, Problem):
+    for problem in problems or [given]:
+        if not isinstance(problem, Problem):
             raise TypeError(
                 f"a prior must be a name such as 'normal', a function or a list of problems, got "
-                f"{shown(one)}."
+                f"{shown(problem)}."
             )
     first = problems[0].rewards
     kinds = {(problem.rewards.name, problem.rewards.code.identity) for problem in problems}

@@ -193,7 +193,7 @@ def _draw_beta(mean: float, scale: float, stream: Words) -> float:
 def _divergence_beta(mean: float, other: float, scale: float) -> float:
     from scipy.special import betaln, psi  # takes half a second to import
 
-    a, b, c, d = (scale * one for one in (mean, 1.0 - mean, other, 1.0 - other))
+    a, b, c, d = (scale * share for share in (mean, 1.0 - mean, other, 1.0 - other))
     return float(betaln(c, d) - betaln(a, b) + (a - c) * psi(a) + (b - d) * psi(b))
 
 

@@ -19,7 +19,7 @@ for policy in ("ucb", "aocucb", "adaucb", "ocucb"):
     found = [
         ocucb.simulate(policy, problem, n, rng=1, checkpoints=[n])[0] for n in horizons
     ]
-    ratio = [one.mean_regret / np.log(one.horizon) for one in found]
+    ratio = [result.mean_regret / np.log(result.horizon) for result in found]
     axes.plot(horizons, ratio, ".-", label=found[0].label)
 limit = theory.lai_robbins(problem.means, 1e9).value / np.log(1e9)
 axes.axhline(limit, color="black", linestyle="dashed", label="lower bound, 2/Δ")

@@ -268,15 +268,15 @@ def play_choices(
 def renew_sets(state: State, ridge: float) -> None:
     """Compute each set of weights afresh from V and the response."""
     d = state.room.shape[0]
-    for one in range(state.weights.shape[0]):
+    for model in range(state.weights.shape[0]):
         for i in range(d):
             for j in range(d):
-                state.room[i, j] = state.gram[one, i, j]
-        state.log_dets[one] = invert(state.room, ridge, state.inverse[one])
+                state.room[i, j] = state.gram[model, i, j]
+        state.log_dets[model] = invert(state.room, ridge, state.inverse[model])
         for i in range(d):
-            state.weights[one, i] = 0.0
+            state.weights[model, i] = 0.0
             for j in range(d):
-                state.weights[one, i] += state.inverse[one, i, j] * state.response[one, j]
+                state.weights[model, i] += state.inverse[model, i, j] * state.response[model, j]
 
 
 @kernel_part
@@ -331,9 +331,9 @@ def play_contexts(
     n, t, due = float(game.horizon), run.rounds[0], state.due[0]
     if t == 0.0:
         due = FIRST_RENEWAL
-        for one in range(state.weights.shape[0]):
+        for number in range(state.weights.shape[0]):
             for i in range(d):
-                state.gram[one, i, i] = ridge
+                state.gram[number, i, i] = ridge
         renew_sets(state, ridge)
     model = Model(
         run.features, state.means, state.norms, state.inverse, state.weights, state.log_dets,

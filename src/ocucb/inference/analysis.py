@@ -100,7 +100,7 @@ class Analysis:
             "left_out": self.left_out,
             "level": self.level,
             "least": self.least,
-            "findings": [vars(one) for one in self.findings],
+            "findings": [vars(finding) for finding in self.findings],
         }
 
     def table(self) -> str:
@@ -115,13 +115,17 @@ class Analysis:
         """
         rows: list[tuple[str, ...]] = [("", "plays", "effective", *ESTIMATORS)]
         refused = []
-        for one in self.findings:
-            name = {"value": one.name, "policy": f"policy {one.name}"}.get(one.kind, one.name)
-            cells = [_cell(one.estimates[key]) for key in ESTIMATORS if key in one.estimates]
-            if one.refusal is not None:
+        for finding in self.findings:
+            name = {"value": finding.name, "policy": f"policy {finding.name}"}.get(
+                finding.kind, finding.name
+            )
+            cells = [
+                _cell(finding.estimates[key]) for key in ESTIMATORS if key in finding.estimates
+            ]
+            if finding.refusal is not None:
                 cells = ["–"] * len(ESTIMATORS)
-                refused.append(f"{name}: refused, because {one.refusal}.")
-            rows.append((name, f"{one.plays:,}", f"{one.effective:,.0f}", *cells))
+                refused.append(f"{name}: refused, because {finding.refusal}.")
+            rows.append((name, f"{finding.plays:,}", f"{finding.effective:,.0f}", *cells))
         notes = [f"{self.decisions:,} decisions; {100 * self.level:g}% intervals, each by itself"]
         notes += [f"left out: {count:,} {why}" for why, count in self.left_out.items() if count]
         most = 12
@@ -174,7 +178,7 @@ def analyse(
     >>> import ocucb
     >>> rows = {"arm": ["a", "b"] * 500, "reward": [1, 0, 0, 0] * 250, "propensity": [0.5] * 1000}
     >>> found = ocucb.analyse(rows, control="b", policy="uniform")
-    >>> [(one.kind, one.name) for one in found.findings]
+    >>> [(finding.kind, finding.name) for finding in found.findings]
     [('value', 'a'), ('value', 'b'), ('difference', 'a − b'), ('policy', 'uniform')]
     """
     level, least = to_level(level), to_float(least, "least")
@@ -257,7 +261,7 @@ def _shares(policy: str | Mapping[str, float], arms: list[str]) -> tuple[str, Fl
     if policy == "uniform":
         return "uniform", np.full(len(arms), 1.0 / len(arms))
     if isinstance(policy, str):
-        pairs = [one.rpartition("=") for one in policy.split(",")]
+        pairs = [pair.rpartition("=") for pair in policy.split(",")]
         if not all(sign for _, sign, _ in pairs):
             raise ValueError(f'policy must be "uniform" or ARM=SHARE,…, got {policy!r}.')
         given: dict[str, Any] = {name.strip(): share for name, _, share in pairs}

@@ -57,7 +57,7 @@ def read_log(source: Any, arm: str, reward: str, propensity: str) -> Log:
         if name not in columns:
             some = ", ".join(map(str, list(columns)[:8]))
             raise ValueError(f"{where} has no column {name!r}; it has {some}.")
-    names = [str(one) for one in columns[arm]]
+    names = [str(name) for name in columns[arm]]
     return _checked(names, columns[reward], columns[propensity], where)
 
 
@@ -91,7 +91,7 @@ def _of_service(path: Path) -> dict[str, list[Any]]:
     return {
         "arm": [entry["arm"] for entry in decisions.values()],
         "propensity": [entry["propensity"] for entry in decisions.values()],
-        "reward": [rewards.get(one) for one in decisions],
+        "reward": [rewards.get(decision) for decision in decisions],
     }
 
 
@@ -99,7 +99,8 @@ def _numbers(values: Any, what: str, where: str) -> Floats:
     """Return numbers, nan where there are none."""
     try:
         return np.array(
-            [np.nan if one is None or one == "" else float(one) for one in values], dtype=float
+            [np.nan if value is None or value == "" else float(value) for value in values],
+            dtype=float,
         )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} of {where} must be numbers: {error}.") from None
@@ -112,8 +113,8 @@ def _checked(names: list[str], rewards: Any, propensities: Any, where: str) -> L
         raise ValueError(f"{where} must have as many rewards and propensities as decisions.")
     if np.isinf(reward).any():
         raise ValueError(f"rewards of {where} must be finite.")
-    for one in propensity[(propensity <= 0.0) | (propensity > 1.0)][:1]:
-        raise ValueError(f"propensities of {where} must lie between 0 and 1, got {one:g}.")
+    for wrong in propensity[(propensity <= 0.0) | (propensity > 1.0)][:1]:
+        raise ValueError(f"propensities of {where} must lie between 0 and 1, got {wrong:g}.")
     arms = list(dict.fromkeys(names))
     place = {name: i for i, name in enumerate(arms)}
     arm = np.array([place[name] for name in names], dtype=np.int64)

@@ -129,8 +129,8 @@ class Bandit(Seen):
     ) -> State:
         form, sigma = self._rules.form, self._rules.sigma
         planned = horizons(horizon, rounds)
-        for one in planned:  # so that nothing can be wrong when an open horizon grows
-            check_declarations(form, one, int(arms["active"].sum()))
+        for end in planned:  # so that nothing can be wrong when an open horizon grows
+            check_declarations(form, end, int(arms["active"].sum()))
         sigma = 0.0 if sigma is None else sigma  # no rule depends on it then
         state = new_state(form.family, values, planned[0], sigma, arms, rounds, stream)
         self._rebuild(state)

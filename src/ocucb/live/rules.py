@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import inf, isfinite, isqrt
 from typing import Any
 
+import numpy as np
+
 from .._text import LARGEST_COUNT, shown, to_float
 from .._types import Floats
 from ..policies import FAMILIES, LinearRule, Policy, to_policies
@@ -151,7 +153,7 @@ def _scale(bounds: Any, sigma: Any) -> tuple[tuple[float, float] | None, float |
         low, high = bounds
     except (TypeError, ValueError):
         raise TypeError(f"bounds must be a pair (low, high), got {shown(bounds)}.") from None
-    low, high = (to_float(one, "a bound", PLACE) for one in (low, high))
+    low, high = (to_float(bound, "a bound", PLACE) for bound in (low, high))
     if not (-inf < low < high < inf):
         raise ValueError(f"bounds must be finite, the lower one first, got {low:g} and {high:g}.")
     if not (low >= -LARGEST_REWARD and high <= LARGEST_REWARD and high - low >= 2e-100):
@@ -172,14 +174,31 @@ class FirstRewards:
         self._rounds = rounds  # as many as may be summed
         self._values: set[float] = set()
         self._count = 0
+        self._others = False  # whether earlier ones were not all 0 or 1
+
+    def after(self, pulls: Floats, sums: Floats, squares: Floats) -> FirstRewards | None:
+        """Count the rewards of a bandit that was saved; None if they were enough."""
+        variable = sums - sums * (sums / np.maximum(pulls, 1.0))  # squares of so many ones
+        ones = (sums == np.rint(sums)) & (sums >= 0.0) & (sums <= pulls)
+        self._others = not (ones & np.isclose(squares, variable, rtol=1e-9, atol=1e-9)).all()
+        if self._others:
+            return self
+        successes, count = float(sums.sum()), float(pulls.sum())
+        self._count = int(count)
+        self._values = {value for value, n in ((0.0, count - successes), (1.0, successes)) if n}
+        return None if self._are_enough() else self
+
+    def _are_enough(self) -> bool:
+        few = self._count < _FEW_REWARDS
+        return len(self._values) > 2 or (len(self._values) == 2 and not few)
 
     def add(self, reward: float) -> tuple[bool, str | None]:
         """Take one more; return whether these were enough, and a warning."""
         self._count += 1
         self._values.add(reward)
-        if len(self._values) < 3 and (len(self._values) < 2 or self._count < _FEW_REWARDS):
+        if not self._are_enough():
             return False, None
-        if self._values == {0.0, 1.0}:
+        if self._values == {0.0, 1.0} and not self._others:
             return True, (
                 "all rewards so far are 0 or 1, and nothing tells the policy that there are no "
                 "others; pass bounds=(0, 1), with which it learns faster."

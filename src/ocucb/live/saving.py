@@ -20,7 +20,7 @@ from .decision import State, copy_state, new_arms
 from .document import largest_squares, to_document, to_parts
 from .forks import Locked
 from .names import Arm
-from .rules import LARGEST_REWARD, Rules
+from .rules import LARGEST_REWARD, FirstRewards, Rules
 from .tree import Records
 
 B = TypeVar("B", bound="Saved")
@@ -36,6 +36,7 @@ class Saved(Locked):
         _rules: Rules
         _state: State
         _open_horizon: bool
+        _first_rewards: FirstRewards | None
 
         def _new_state(
             self, values: Any, horizon: int | None, arms: Records, rounds: int, stream: Words
@@ -141,6 +142,11 @@ class Saved(Locked):
         if bandit._rules.policy.is_ours and not np.isfinite(state.memory).all():
             raise ValueError("memory must hold finite numbers.")
         bandit._set_state(state)
+        if bandit._first_rewards is not None:
+            totals = bandit._rules.reflected(known["observed"], known["sum"])
+            bandit._first_rewards = bandit._first_rewards.after(
+                known["observed"], totals, known["squares"]
+            )
         return bandit
 
     def to_dict(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Series:
 
 def series_of(label: str, xs: Sequence[float], found: Sequence[Uncertain]) -> Series:
     """Return estimates as a line of a small picture."""
-    return Series(label, xs, [*map(value_of, found)], [2.0 * one.error for one in found])
+    return Series(label, xs, [*map(value_of, found)], [2.0 * point.error for point in found])
 
 
 @dataclass(frozen=True)

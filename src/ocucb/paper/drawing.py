@@ -212,7 +212,7 @@ def draw_evidence(evidence: Evidence) -> Figure | None:
 
 def _series_styles(series: Sequence[Series]) -> list[Style]:
     """Return the style of each line: that of the policy it is named after, or another one."""
-    names = [one.label.removesuffix(" (ours)") for one in series]
+    names = [line.label.removesuffix(" (ours)") for line in series]
     known = {line.label: line.at(PANELS["exp1"].xs[0])[0].name for line in PANELS["exp1"].lines}
     settings = {"α = 1": 1, "α = 2": 2, "α = 3": 3, "α = 6": 6}
     known |= {name: f"ocucb:alpha={alpha},psi=2" for name, alpha in settings.items()}

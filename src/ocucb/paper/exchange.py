@@ -115,7 +115,7 @@ class Exchange:
         mirror.pulls[:2] = pulls[::-1]
         mirror.sums[:2] = rewards[::-1] - pulls[::-1] * unheard
         its_noise = rewards[::-1] - pulls[::-1] * means
-        here, there = (self._played_on(one, self._whole, stop) for one in (run, mirror))
+        here, there = (self._played_on(played, self._whole, stop) for played in (run, mirror))
         terms = np.ones(TERMS)
         terms[0] = here + share * (there - here)
         terms[3], terms[2] = noise + share * (its_noise - noise)

@@ -186,7 +186,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Estimate):
         return value._asdict()
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     return value

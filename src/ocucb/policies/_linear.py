@@ -42,16 +42,16 @@ def sample_means(model: Any, scale: float, values: Any, room: Any, stream: Any) 
     size, count = model.weights.shape[1], model.weights.shape[0]
     factor = room[: size * size].reshape(size, size)
     noise, drawn = room[size * size :][:size], room[size * size + size :][:size]
-    for one in range(count):
-        cholesky(model.inverse[one], factor)
+    for number in range(count):
+        cholesky(model.inverse[number], factor)
         for i in range(size):
             noise[i] = normal(stream)
         for i in range(size):
             total = 0.0
             for j in range(i + 1):
                 total += factor[i, j] * noise[j]
-            drawn[i] = model.weights[one, i] + scale * total
-        first, last = (0, values.size) if count == 1 else (one, one + 1)
+            drawn[i] = model.weights[number, i] + scale * total
+        first, last = (0, values.size) if count == 1 else (number, number + 1)
         for arm in range(first, last):
             row = min(arm, model.features.shape[0] - 1)
             values[arm] = 0.0

@@ -116,7 +116,9 @@ class SimulationResult(Records):
             lines.append(
                 "Bayes regret: each run has a problem of its own, the same for all policies."
             )
-        helped = [one for one in self if one.sampling != "plain" or one.control_variates]
+        helped = [
+            player for player in self if player.sampling != "plain" or player.control_variates
+        ]
         if helped:
             worth = ", ".join(map(_help, helped))
             lines.append(f"Runs are worth so many plain ones: {worth}.")

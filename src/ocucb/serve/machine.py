@@ -187,11 +187,13 @@ class Machine:
 
     def check_reward(self, reward: float, where: str) -> None:
         """Refuse a reward that the bandit would not take."""
-        bounds = self.bandit.bounds
-        if bounds is not None and not bounds[0] <= reward <= bounds[1]:
+        low, high = self.bandit._rules.low, self.bandit._rules.high
+        if not low <= reward <= high:
+            known = self.bandit.bounds is not None
+            why = "" if known else "; rounding would swamp it, subtract a constant from all rewards"
             raise Invalid(
-                f"{where} must lie between the bounds {bounds[0]:g} and {bounds[1]:g}, "
-                f"got {reward!r}."
+                f"{where} must lie between {'the bounds ' * known}{low:g} and {high:g}, "
+                f"got {reward!r}{why}."
             )
         if self.bandit.policy.family.binary and reward not in (0.0, 1.0):
             raise Invalid(f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}.")

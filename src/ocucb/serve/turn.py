@@ -105,7 +105,7 @@ class Turn:
         keys = {work.key for work in group if work.key is not None}
         units = {work.unit for work in group if work.unit is not None}
         ids = {decision for work in group for decision in work.decisions}
-        named = {seq for one in ids if (seq := self._seq_of(one)) is not None}
+        named = {seq for text in ids if (seq := self._seq_of(text)) is not None}
         if keys:
             found = self._select(tables.REQUESTS, keys=list(keys)).mappings()
             self._requests = {row["key"]: row for row in found}
