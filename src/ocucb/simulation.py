@@ -180,17 +180,7 @@ def simulate(
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
     for policy in players:
-        if policy.family.binary and not problem.rewards.binary:
-            kind = problem.rewards.name
-            raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
-        if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
-            raise ValueError(
-                f"{policy.label} plays arms with features only: make some with ocucb.linear."
-            )
-        if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
-            raise ValueError(
-                f"{policy.label} needs features that stay the same, but these change every round."
-            )
+        check_rewards(policy, problem)
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)
@@ -241,6 +231,21 @@ def simulate(
     result = _result(jobs)
     assert result is not None
     return result
+
+
+def check_rewards(policy: Policy, problem: AnyProblem) -> None:
+    """Refuse a problem that a policy does not play."""
+    if policy.family.binary and not problem.rewards.binary:
+        kind = problem.rewards.name
+        raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
+    if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
+        raise ValueError(
+            f"{policy.label} plays arms with features only: make some with ocucb.linear."
+        )
+    if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
+        raise ValueError(
+            f"{policy.label} needs features that stay the same, but these change every round."
+        )
 
 
 def specify(
