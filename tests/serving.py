@@ -9,19 +9,23 @@ import pwd
 import queue
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from ocucb.serve import tokens
 from ocucb.serve.app import create_app
+from ocucb.serve.export import log_rows, written
 from ocucb.serve.models import Rules
 from ocucb.serve.storage import Storage
 
@@ -163,6 +167,51 @@ class Server:
         return status
 
 
+class Proxy:
+    """Hands connections to servers in turn, as a load balancer does, but for those that are gone.
+
+    It knows no HTTP: whatever one side sends, the other gets.
+    """
+
+    def __init__(self, ports: list[int]) -> None:
+        self._ports = itertools.cycle(ports)
+        self._most = len(ports)
+        self.handed: dict[int, int] = dict.fromkeys(ports, 0)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                inner, _ = self._listener.accept()
+                threading.Thread(target=self._join, args=(inner,), daemon=True).start()
+
+    def _join(self, inner: socket.socket) -> None:
+        for _ in range(self._most):
+            port = next(self._ports)
+            with suppress(OSError):
+                outer = socket.create_connection(("127.0.0.1", port), timeout=_TIME)
+                self.handed[port] += 1
+                for pair in ((inner, outer), (outer, inner)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+                return
+        inner.close()
+
+    @staticmethod
+    def _copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
 class Load:
     """Clients that ask and tell as fast as they can, and note what was acknowledged."""
 
@@ -215,7 +264,6 @@ class Load:
 
     def assert_all_there(self, storage: Any, name: str) -> None:
         """Everything acknowledged is in the log exactly once, and the log gives the state."""
-        from ocucb.serve import report
         from ocucb.serve.check import check
 
         assert self.failures == []
@@ -224,7 +272,7 @@ class Load:
         last = 0
         while True:
             with storage.reading() as connection:
-                lines = report.log_lines(connection, name, last, 10_000).splitlines()
+                lines = log_lines(connection, name, last, 10_000).splitlines()
             if not lines:
                 break
             for entry in map(json.loads, lines):
@@ -259,6 +307,38 @@ class Clock:
 
     def pass_seconds(self, seconds: float) -> None:
         self.now += round(seconds * 1e6)
+
+
+# What undoes each migration but the first.
+UNDO = {
+    "0004": [
+        "ALTER TABLE tokens DROP COLUMN bandits",
+        "ALTER TABLE tokens DROP COLUMN rate",
+        "ALTER TABLE bandits DROP COLUMN archived",
+    ],
+    "0003": ["ALTER TABLE bandits DROP COLUMN open_horizon"],
+    "0002": [
+        "DROP TABLE probe",
+        "DROP INDEX bandits_due",
+        "ALTER TABLE bandits DROP COLUMN due",
+        "ALTER TABLE bandits DROP COLUMN corrected",
+    ],
+}
+
+
+def as_of(storage: Storage, version: str) -> None:
+    """Give a store the schema of an earlier version, and close it."""
+    with storage.writing() as connection:
+        for later, statements in sorted(UNDO.items(), reverse=True):
+            for statement in statements if later > version else ():
+                connection.execute(sa.text(statement))
+        connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{version}'"))
+    storage.close()
+
+
+def log_lines(connection, name: str, after: int = 0, limit: int = 10_000) -> str:
+    """Return the log of a bandit as the service does."""
+    return written(log_rows(connection, name, after, limit), "ndjson", joined=False).decode()
 
 
 class Http:

@@ -16,10 +16,9 @@ import ocucb
 from helpers import invoke
 from ocucb.inference.estimators import ESTIMATORS, effective_size
 from ocucb.inference.logs import Log
-from ocucb.serve import report
 from ocucb.serve.models import DecisionsRequest, RewardItem
 from ocucb.serve.service import Service
-from serving import rules
+from serving import log_lines, rules
 
 RATES = np.array([0.6, 0.5, 0.4])
 
@@ -258,7 +257,7 @@ def test_the_log_of_the_service(sqlite_storage, tmp_path):
             service.reward("x", [RewardItem(decision=one["id"], reward=reward)]).result(60)
             told.append((one["arm"], reward, one["propensity"]))
     with sqlite_storage.reading() as connection:
-        lines = report.log_lines(connection, "x", 0, 10_000)
+        lines = log_lines(connection, "x", 0, 10_000)
     service.close()
     path = tmp_path / "x.ndjson"
     path.write_text(lines)

@@ -79,8 +79,17 @@ def test_files_of_the_map_exist():
     """Those of the package are named from within it."""
     cells = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
     for place in (place for cell in cells for place in cell.strip("`").split("`, `")):
-        outside = place.startswith(("tests/", "docs/", "bench/", "."))
+        outside = place.startswith(("tests/", "docs/", "bench/", "deploy/", "."))
         assert (ROOT / ("" if outside else "src/ocucb") / place).exists(), place
+
+
+def test_the_picture_shows_rooms_that_exist():
+    picture = (ROOT / "docs" / "pictures" / "architecture.svg").read_text()
+    shown = " ".join(re.findall(r'class="name"[^>]*>([^<]*)<', picture)).split()
+    layers = PAGE.partition("## Layers")[2].split("```")[1].split()
+    assert {*shown} <= {*layers}
+    packages = {path.parent.name for path in (ROOT / "src" / "ocucb").glob("*/__init__.py")}
+    assert packages - {*shown} <= {"gittins", "reports"}, "small rooms that serve others"
 
 
 @pytest.mark.parametrize(

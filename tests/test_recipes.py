@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ocucb
 from helpers import invoke
+from ocucb import laws
 from ocucb.league import problems as league
 from ocucb.results import simulation_result
 
@@ -22,6 +25,25 @@ def test_a_problem_of_the_league_is_an_entry(monkeypatch):
     refused = invoke("league", "nobody's")
     assert refused.exit_code
     assert "mine" in refused.stderr
+
+
+def test_a_prior_is_a_function_and_an_entry(monkeypatch, here):
+    """It is drawn from in Python, and on the command line, where it is found by its name."""
+
+    def ladder(means, stream, step=0.5):
+        for i in range(means.size):
+            means[i] = -step * i
+
+    monkeypatch.setitem(laws.LAWS, "ladder", laws.Kind(ladder, "gaussian"))
+    call = "ucb", ocucb.prior("ladder:K=3,step=0.25"), 100, 10
+    assert call[1].problems(1, rng=1)[0].means.tolist() == [0.0, -0.25, -0.5]
+    result = ocucb.simulate(*call, rng=1)[0]
+    words = "simulate --prior ladder:K=3,step=0.25 -p ucb -n 100 -r 10 --seed 1 --json"
+    status, out, _ = here(*words.split())
+    assert status == 0
+    assert json.loads(out)[0]["mean_regret"] == result.mean_regret
+    with pytest.raises(ValueError, match=r"unknown prior 'lader'; did you mean ladder\?"):
+        ocucb.prior("lader")
 
 
 def test_a_column_is_an_entry(monkeypatch, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import sqlite3
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from ocucb.serve.machine import Machine
 from ocucb.serve.models import Change, DecisionsRequest, RewardItem
 from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
-from serving import RULES, Clock, rules
+from serving import RULES, Clock, as_of, log_lines, rules
 
 # What is played
 
@@ -312,7 +311,7 @@ def test_a_clock_that_was_ahead_switches_no_expiry_off(opened):
 
 def _log(store, name):
     with store.reading() as connection:
-        return report.log_lines(connection, name, 0, 1000).splitlines()
+        return log_lines(connection, name, 0, 1000).splitlines()
 
 
 # What it costs
@@ -391,15 +390,7 @@ def test_a_migrated_store_goes_on_to_expire(sqlite_storage, tmp_path):
         one.create(name, rules(expiry=expiry))
         one.decide(name, DecisionsRequest()).result(60)
     one.close()
-    sqlite_storage.close()
-    with sqlite3.connect(path) as connection:
-        connection.executescript(
-            "DROP TABLE probe; DROP INDEX bandits_due; ALTER TABLE bandits DROP COLUMN due;"
-            "ALTER TABLE bandits DROP COLUMN corrected; "
-            "ALTER TABLE bandits DROP COLUMN open_horizon; "
-            "UPDATE alembic_version SET version_num = '0001'"
-        )
-    connection.close()
+    as_of(sqlite_storage, "0001")
     made = Storage(str(path))
     two = Service(made, clock=clock)
     two.sweep()

@@ -119,7 +119,7 @@ def test_metrics_are_what_prometheus_reads(http):
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     }
-    assert samples["ocucb_events_total", (("kind", "decision"),)] == 7
+    assert samples["ocucb_events_total", (("bandit", "x"), ("kind", "decision"))] == 7
     route = "/v1/bandits/{name}/decisions"
     labels = [("method", "POST"), ("route", route)]
     for status in ("200", "404"):

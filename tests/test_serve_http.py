@@ -95,8 +95,20 @@ BAD = [
     ("PUT", "/v1/bandits/y", [], 422, "the body: input should be a valid dictionary or object"),
     ("PUT", "/v1/bandits/y", {**RULES, "arms": []}, 422, "arms: list should have at least 1 item"),
     ("PUT", "/v1/bandits/y", {**RULES, "arms": ["a", "a"]}, 422, "got 'a' twice"),
-    ("PUT", "/v1/bandits/y", {**RULES, "arms": ["a\x00"]}, 422, "arms.0: must not contain control"),
-    ("PUT", "/v1/bandits/y", {**RULES, "arms": [1]}, 422, "arms.0: input should be a valid string"),
+    (
+        "PUT",
+        "/v1/bandits/y",
+        {**RULES, "arms": ["a\x00"]},
+        422,
+        "arms[0]: must not contain",
+    ),
+    (
+        "PUT",
+        "/v1/bandits/y",
+        {**RULES, "arms": [1]},
+        422,
+        "arms[0]: input should be a valid",
+    ),
     ("PUT", "/v1/bandits/y", {**RULES, "arms": ["x" * 201]}, 422, "at most 200 characters"),
     ("PUT", "/v1/bandits/y", {**RULES, "arms": [str(i) for i in range(1001)]}, 422, "at most 1000"),
     ("PUT", "/v1/bandits/y", {**RULES, "horizon": 0}, 422, "horizon: input should be greater"),
@@ -124,10 +136,28 @@ BAD = [
     ("POST", "/v1/bandits/x/decisions", {"unit": ""}, 422, "unit: string should have at least 1"),
     ("POST", "/v1/bandits/z/decisions", {}, 404, "there is no bandit 'z'; create it with PUT"),
     ("POST", "/v1/bandits/x/rewards", [], 422, "list should have at least 1 item"),
-    ("POST", "/v1/bandits/x/rewards", [{"decision": "1"}], 422, "0.reward is missing."),
-    ("POST", "/v1/bandits/x/rewards", [{"decision": "1", "reward": 2}], 422, "0.reward must lie"),
-    ("POST", "/v1/bandits/x/rewards", [{"decision": 1, "reward": 1}], 422, "0.decision: input sh"),
-    ("POST", "/v1/bandits/x/rewards", [{"decision": "1", "reward": "1"}], 422, "0.reward: input s"),
+    ("POST", "/v1/bandits/x/rewards", [{"decision": "1"}], 422, "rewards[0].reward is missing."),
+    (
+        "POST",
+        "/v1/bandits/x/rewards",
+        [{"decision": "1", "reward": 2}],
+        422,
+        "rewards[0].reward must",
+    ),
+    (
+        "POST",
+        "/v1/bandits/x/rewards",
+        [{"decision": 1, "reward": 1}],
+        422,
+        "rewards[0].decision: in",
+    ),
+    (
+        "POST",
+        "/v1/bandits/x/rewards",
+        [{"decision": "1", "reward": "1"}],
+        422,
+        "rewards[0].reward: i",
+    ),
     ("PATCH", "/v1/bandits/x", {"retire": ["z"]}, 422, "retire: unknown arm 'z'."),
     ("PATCH", "/v1/bandits/x", {"retire": ["a", "b", "c"]}, 409, "the last active arm cannot be"),
     ("PATCH", "/v1/bandits/x", {"add": ["d"], "retire": ["d"]}, 422, "unknown arm 'd'"),
@@ -140,7 +170,9 @@ BAD = [
     ("GET", "/v1/bandits/x/log?limit=1e9", None, 422, "limit: input should be a valid integer"),
     ("GET", "/v1/bandits/z", None, 404, "there is no bandit 'z'"),
     ("GET", "/v1/nothing", None, 404, "there is nothing at this address."),
-    ("DELETE", "/v1/bandits/x", None, 405, "DELETE is not allowed here."),
+    ("DELETE", "/v1/bandits/x", None, 409, "is in use; archive it with PATCH, then delete"),
+    ("DELETE", "/v1/bandits/x/log", None, 405, "DELETE is not allowed here."),
+    ("GET", "/v1/bandits/x/log?format=xml", None, 422, "format: input should be 'ndjson'"),
 ]
 
 
@@ -168,7 +200,9 @@ def test_rewards_that_rounding_would_swamp_are_refused(http):
         answer = http("POST", "/v1/bandits/s/rewards", [item])
         assert answer.status_code == 422
         said = answer.json()["error"]
-        assert said.startswith("0.reward must lie between -9.0072e+06 and 9.0072e+06, got ")
+        assert said.startswith(
+            "rewards[0].reward must lie between -9.0072e+06 and 9.0072e+06, got "
+        )
         assert said.endswith(
             f"{reward!r}; rounding would swamp it, subtract a constant from all rewards."
         )

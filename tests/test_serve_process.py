@@ -24,7 +24,7 @@ from ocucb.serve.check import check
 from ocucb.serve.client import Client, ServiceError
 from ocucb.serve.storage import Storage
 from ocucb.serve.tokens import add_token
-from serving import Load, Server
+from serving import Load, Proxy, Server
 
 BANDIT = {"arms": ["a", "b", "c"], "policy": "ocucb", "horizon": 10**6, "bounds": [0, 1]}
 
@@ -63,6 +63,29 @@ def test_two_servers_and_ten_clients_play_one_bandit(cluster, servers):
         pass
     load.assert_all_there(opened, "x")
     assert len(load.decisions) == len(load.rewards) == 120
+    opened.close()
+
+
+def test_servers_behind_a_proxy_are_restarted_one_by_one_and_nobody_notices(cluster, servers):
+    """While clients ask and tell, each server ends, and comes back at its port."""
+    store = cluster.new_database()
+    opened = Storage(store)
+    token = add_token(opened, "administer")
+    running = [servers(store, "--log-level", "warning") for _ in range(2)]
+    proxy = Proxy([server.port for server in running])
+    with Client(proxy.url, "x", token) as client:
+        client.create(**BANDIT, seed=5)
+    with Load([proxy.url], "x", token, clients=4, rounds=60) as load:
+        for i, server in enumerate(running):
+            wait_until(lambda i=i: len(load.rewards) >= 60 * (i + 1), f"restart {i}")
+            assert not load.done
+            assert server.terminate() == 0
+            servers(store, "--log-level", "warning", port=server.port)
+            wait_until(lambda server=server: get(f"{server.url}/readyz")[0] == 200, "ready")
+    load.assert_all_there(opened, "x")
+    assert len(load.rewards) == 240
+    assert min(proxy.handed.values()) >= 2, "both were asked"
+    proxy.close()
     opened.close()
 
 

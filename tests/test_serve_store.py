@@ -19,7 +19,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from helpers import ROOT, invoke
-from ocucb.serve import app, storage, tables, tokens
+from ocucb.serve import health, storage, tables, tokens
 from ocucb.serve.check import check
 from ocucb.serve.machine import Machine
 from ocucb.serve.models import DecisionsRequest, RewardItem
@@ -135,12 +135,12 @@ def test_many_who_look_at_the_health_share_an_attempt(sqlite_storage, monkeypatc
         raise storage.StoreUnavailable("no.")
 
     monkeypatch.setattr(sqlite_storage, "check_writable", check_writable)
-    monkeypatch.setattr(app, "_MOST_SECONDS", 0.01)
+    monkeypatch.setattr(health, "_MOST_SECONDS", 0.01)
 
     async def look():
-        probe = app.Probe(sqlite_storage)
+        probe = health.Probe(sqlite_storage)
         slow = await asyncio.gather(*(probe.problem() for _ in range(50)))
-        monkeypatch.setattr(app, "_MOST_SECONDS", 60)
+        monkeypatch.setattr(health, "_MOST_SECONDS", 60)
         held.set()
         refused = await asyncio.gather(*(probe.problem() for _ in range(50)))
         probe.close()
@@ -195,7 +195,8 @@ def test_many_threads_share_transactions_and_lose_nothing(opened):
     assert all(answer[1:] == ["accepted", "duplicate"] for answer in answers)
     groups = one.registry.get_sample_value("ocucb_group_size_count")
     assert groups < 400, "requests that wait together share a transaction"
-    assert one.registry.get_sample_value("ocucb_events_total", {"kind": "reward"}) == 200
+    labels = {"bandit": "x", "kind": "reward"}
+    assert one.registry.get_sample_value("ocucb_events_total", labels) == 200
     assert [found.problem for found in check(opened)] == [None]
     one.close()
 
@@ -288,7 +289,7 @@ def test_migrations_give_the_tables_of_the_program(opened):
 LATER = """
 from alembic import op
 import sqlalchemy as sa
-revision, down_revision = "0004", "0003"
+revision, down_revision = "0005", "0004"
 def upgrade():
     op.add_column("bandits", sa.Column("note", sa.Text))
     {}
@@ -319,11 +320,11 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     made.close()
     versions = (storage.MIGRATIONS / "versions", tmp_path / "later")
     versions[1].mkdir()
-    (versions[1] / "0004_later.py").write_text(LATER.format("1 / 0"))
+    (versions[1] / "0005_later.py").write_text(LATER.format("1 / 0"))
     with pytest.raises(ZeroDivisionError):
         Storage(store, versions)
     Storage(store).close()  # as it was
-    (versions[1] / "0004_later.py").write_text(LATER.format(""))
+    (versions[1] / "0005_later.py").write_text(LATER.format(""))
     shutil.rmtree(versions[1] / "__pycache__", ignore_errors=True)
     made = Storage(store, versions)
     with made.reading() as connection:
@@ -332,10 +333,10 @@ def test_an_older_store_is_migrated_whole_or_not_at_all(store, tmp_path):
     assert tokens.Authenticator(made).find(token) is not None
     sqlite = made.is_sqlite
     made.close()
-    with pytest.raises(ValueError, match="has schema 0004, which is newer than this ocucb knows"):
+    with pytest.raises(ValueError, match="has schema 0005, which is newer than this ocucb knows"):
         Storage(store)
     if sqlite:
-        backup = Storage(f"{store}.0003.backup")
+        backup = Storage(f"{store}.0004.backup")
         assert tokens.Authenticator(backup).find(token) is not None
         backup.close()
 

@@ -255,7 +255,7 @@ def test_hostile_names_are_only_names(opened):
 
 
 def test_no_answer_shows_what_went_wrong_inside(http, monkeypatch, caplog):
-    def broken(*_):
+    def broken(*_, **__):
         raise RuntimeError("password=hunter2")
 
     monkeypatch.setattr(report, "overview", broken)

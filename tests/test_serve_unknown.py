@@ -16,7 +16,7 @@ from ocucb.serve.machine import Machine
 from ocucb.serve.models import Change, DecisionsRequest, RewardItem, Rules
 from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
-from serving import RULES, Clock, rules
+from serving import RULES, Clock, as_of, rules
 
 ARMS = {"arms": ["a", "b", "c"]}
 
@@ -180,10 +180,7 @@ def test_a_store_that_knew_no_open_horizon_is_migrated(store):
     service.create("x", rules())
     play_clicks(service)
     service.close()
-    with made.writing() as connection:
-        connection.execute(sa.text("ALTER TABLE bandits DROP COLUMN open_horizon"))
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0002'"))
-    made.close()
+    as_of(made, "0002")
     made = Storage(store)
     service = Service(made, clock=clock)
     found = summary_of(made, clock)

@@ -21,7 +21,7 @@ from ocucb.serve.models import DecisionsRequest, RewardItem
 from ocucb.serve.service import Service
 from ocucb.serve.storage import Storage
 from ocucb.serve.stored import canonical
-from serving import rules
+from serving import log_lines, rules
 
 
 def told(rates, pulls, **given):
@@ -205,7 +205,7 @@ def service(tmp_path):
 
 def log_of(service, name):
     with service.storage.reading() as connection:
-        lines = report.log_lines(connection, name, 0, 10_000).splitlines()
+        lines = log_lines(connection, name, 0, 10_000).splitlines()
     return [json.loads(line) for line in lines]
 
 

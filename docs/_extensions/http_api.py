@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ def described(api: dict[str, Any]) -> Iterator[str]:
         for method, call in calls.items():
             yield f"## `{method.upper()} {path}`"
             yield call["description"]
+            yield from _example(method, path, call)
             yield from _table(
                 "parameter",
                 [
@@ -56,6 +58,24 @@ def described(api: dict[str, Any]) -> Iterator[str]:
     refusals = next(iter(api["paths"].values()))["get"]["responses"]
     rows = [f"| {code} | {one['description']} |" for code, one in refusals.items() if code != "200"]
     yield "\n".join(["| status | meaning |", "|---|---|", *rows])
+
+
+def _example(method: str, path: str, call: dict[str, Any]) -> Iterator[str]:
+    """Yield a sample request, as one would type it, and its answer."""
+    words = ["curl", "-X", method.upper()] if method != "get" else ["curl"]
+    if call["security"]:
+        words += ["-H", '"Authorization: Bearer $TOKEN"']
+    body = call.get("requestBody", {}).get("content", {}).get("application/json")
+    if body:
+        words += ["--json", f"'{json.dumps(body['example'])}'"]
+    words.append(f"http://127.0.0.1:8000{path.replace('{name}', 'colours')}")
+    yield f"```sh\n{' '.join(words)}\n```"
+    answers = [one for code, one in call["responses"].items() if code in ("200", "201")]
+    for kind, one in ((kind, one) for answer in answers for kind, one in answer["content"].items()):
+        if "example" in one:
+            said = one["example"]
+            text = said if isinstance(said, str) else json.dumps(said, indent=1, ensure_ascii=False)
+            yield f"```{'json' if 'json' in kind else 'text'}\n{text}\n```"
 
 
 def _object(title: str, schema: dict[str, Any], models: dict[str, Any]) -> Iterator[str]:

@@ -30,9 +30,10 @@ from ._version import __version__
 from ._waiting import at_fork
 from .engine import NUMERICS, Engine, Kernel, Outcome, Rows
 from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
+from .laws import Drawn
 from .policies import Policy
 from .policies._families import formula_raised
-from .priors import AnyProblem, Drawn, Prior
+from .priors import AnyProblem, Prior
 from .problems import Problem
 from .random import stream_key
 from .results import Description, Moments

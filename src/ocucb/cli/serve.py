@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,9 @@ from .shared import Text, deliver, option, report_errors
 app = typer.Typer(no_args_is_help=False)
 
 _PLACE = "An SQLite file, created if necessary, or postgresql://user@host/database."
-_Store = Annotated[str, option("PLACE", _PLACE)]
+_Store = Annotated[
+    str, typer.Option(metavar="PLACE", help=_PLACE, envvar="OCUCB_STORE", show_envvar=True)
+]
 
 
 def _commands() -> Any:
@@ -39,6 +42,10 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, option("N", "Port; 0 picks a free one.")] = 8000,
     log_level: Annotated[str, option("NAME", "Log level: debug, info, warning or error.")] = "info",
+    allow_origin: Annotated[
+        list[str] | None,
+        option("ORIGIN", "A site whose pages may call the service (CORS); may be repeated."),
+    ] = None,
 ) -> None:
     """Serve decisions over HTTP, with a page to watch them.
 
@@ -52,7 +59,7 @@ def serve(
     `ocucb serve --store postgresql://ocucb@db/bandits --host 0.0.0.0`
     """
     if context.invoked_subcommand is None:
-        _commands().serve(store, host, port, log_level)
+        _commands().serve(store, host, port, log_level, allow_origin or [])
         return
     for name in context.params:
         source = context.get_parameter_source(name)
@@ -91,6 +98,21 @@ def check_store(
         raise typer.Exit(1)
 
 
+@app.command("backup")
+@report_errors
+def back_up(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; must not exist yet.")],
+    store: _Store = "ocucb.db",
+) -> None:
+    """Copy an SQLite store to a file while servers use it; for PostgreSQL there is pg_dump.
+
+    **Example**
+
+    `ocucb serve backup /backups/ocucb-monday.db --store ocucb.db`
+    """
+    _commands().back_up(store, target)
+
+
 @app.command("token")
 @report_errors
 def make_token(
@@ -98,21 +120,28 @@ def make_token(
         str, option("NAME", "decide (ask, tell, read) or administer (all).")
     ] = "decide",
     label: Annotated[str, option("TEXT", "A note on who uses it.")] = "",
+    bandit: Annotated[
+        list[str] | None,
+        option("NAME", "Only for this bandit, or for names that begin so: 'shop-*'; repeatable."),
+    ] = None,
+    rate: Annotated[
+        float | None, option("R", "The most requests per second, on each server. Default: any.")
+    ] = None,
     store: _Store = "ocucb.db",
 ) -> None:
     """Create a token and print it; only a digest is kept, so it cannot be shown again.
 
     **Example**
 
-    `ocucb serve token --scope decide --label shop`
+    `ocucb serve token --scope decide --label shop --bandit 'shop-*' --rate 200`
     """
-    deliver(_commands().make_token(store, scope, label))
+    deliver(_commands().make_token(store, scope, label, bandit or [], rate))
 
 
 @app.command("tokens")
 @report_errors
 def show_tokens(store: _Store = "ocucb.db") -> None:
-    """List the tokens: number, scope, label, state.
+    """List the tokens: number, scope, label, limits, state.
 
     **Example**
 

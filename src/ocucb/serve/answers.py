@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from .errors import Conflict, Invalid, KeyReused, Overloaded, StoreUnavailable, UnknownBandit
+from .errors import (
+    Conflict,
+    Invalid,
+    KeyReused,
+    NotReady,
+    Overloaded,
+    StoreUnavailable,
+    UnknownBandit,
+)
 
 STATUSES: dict[type[Exception], int] = {
     Invalid: 422,
     KeyReused: 422,
     UnknownBandit: 404,
     Conflict: 409,
+    NotReady: 503,
     Overloaded: 503,
     StoreUnavailable: 503,
 }
 
 
 class Rejected(Exception):
-    """A request that does not reach the service, because of its token, headers or body."""
+    """A request that does not reach the service, because of its token, headers or body.
 
-    def __init__(self, status: int, sentence: str) -> None:
+    `wait` is the number of seconds after which it may be repeated.
+    """
+
+    def __init__(self, status: int, sentence: str, wait: int = 1) -> None:
         super().__init__(sentence)
-        self.status = status
+        self.status, self.wait = status, wait
 
 
 class LoginRequired(Exception):
@@ -38,5 +50,7 @@ def answer_of(error: Exception) -> Response:
         sentence = "the store cannot be used now; try again."
     elif status == 500:
         sentence = "internal error; see the server's log."
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(status)
+    wait = str(error.wait if isinstance(error, Rejected) else 1)
+    again = {"Retry-After": wait}
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: again, 503: again}.get(status)
     return JSONResponse({"error": sentence}, status, headers)

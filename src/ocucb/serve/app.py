@@ -4,42 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qs
 
-import jinja2
 from fastapi import Body, FastAPI, Header, Query, Request
-from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.staticfiles import StaticFiles
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import JSONResponse, Response
 
 from .._text import LARGEST_COUNT
 from .._version import __version__
-from . import models, report
+from . import export, models, report, schema
 from .answers import answer_of
-from .authentication import COOKIE, access_of, needs
-from .errors import Refused, StoreUnavailable
+from .authentication import access_of, needs, token_of
+from .errors import NotReady, Refused
+from .health import Probe
 from .lanes import result_of
+from .metrics import StateOfBandits
 from .middleware import Middleware, log
+from .pages import Name, add_pages
 from .routes import FastRoute, StrictRoute
 from .service import Service
-from .storage import PATIENCE, Storage, now
+from .storage import Storage, now
 from .tokens import Authenticator
 
-PAGES = Path(__file__).parent / "pages"
-_KEPT = 0.1  # seconds for which an answer about the health is given to others, too
-_MOST_SECONDS = PATIENCE + 0.5  # then the answer is no, whatever the store is doing
-
-_Name = Annotated[models.BanditName, InPath(description="The bandit's name.")]
 _SAME_KEY = "Repeats with the same key get the same decisions."
 _Key = Annotated[str | None, Header(min_length=1, max_length=200, description=_SAME_KEY)]
 _AfterName = Annotated[str, Query(max_length=100, description="The last name seen.")]
@@ -47,7 +39,12 @@ _LimitOfNames = Annotated[
     int, Query(ge=1, le=report.MOST_LISTED, description="The most to return.")
 ]
 _After = Annotated[int, Query(ge=0, le=LARGEST_COUNT, description="The last number seen.")]
-_Limit = Annotated[int, Query(ge=1, le=report.MOST_LINES, description="The most to return.")]
+_Limit = Annotated[int, Query(ge=1, le=export.MOST_LINES, description="The most to return.")]
+_Archived = Annotated[bool, Query(description="Those that are archived, not the others.")]
+_Joined = Annotated[bool, Query(description="One row for each decision, with its reward.")]
+_Format = Annotated[
+    export.Format, Query(alias="format", description="Lines of JSON, CSV, or Parquet.")
+]
 _Margin = Annotated[
     float | None, Query(ge=0, le=1e100, description="A difference that does not matter.")
 ]
@@ -63,51 +60,23 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         (413, "The body is too large."),
         (415, "The body is not declared as JSON."),
         (422, "A field has a wrong value."),
+        (429, "The token may not send so many requests; Retry-After says how long to wait."),
         (503, "The store cannot be used now."),
     )
 }
 
 
-class Probe:
-    """Writes to the store, once for many who ask together; all must share an event loop."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._pool = ThreadPoolExecutor(1, "ocucb-health")
-        self._attempt: Future[Exception | None] | None = None
-        self._ended = 0.0
-
-    def close(self) -> None:
-        """Begin no more attempts."""
-        self._pool.shutdown(wait=False)
-
-    async def problem(self) -> Exception | None:
-        """Return why the store cannot be written to, or None if it can."""
-        attempt = self._attempt
-        if attempt is None or (attempt.done() and time.monotonic() > self._ended + _KEPT):
-            attempt = self._attempt = self._pool.submit(self._try)
-        await asyncio.wait([asyncio.wrap_future(attempt)], timeout=_MOST_SECONDS)
-        if not attempt.done():
-            return StoreUnavailable("the store takes too long to write.")
-        return attempt.result()
-
-    def _try(self) -> Exception | None:
-        try:
-            self._storage.check_writable()
-        except Exception as error:
-            return error
-        finally:
-            self._ended = time.monotonic()
-        return None
-
-
 def create_app(
-    storage: Storage, *, clock: Callable[[], int] = now, sweep_seconds: float = 1.0
+    storage: Storage,
+    *,
+    clock: Callable[[], int] = now,
+    sweep_seconds: float = 1.0,
+    origins: Sequence[str] = (),
 ) -> FastAPI:
     """Return the application, for any ASGI server; `ocucb serve` uses uvicorn.
 
     The clock gives microseconds since 1970. Expired decisions are closed every `sweep_seconds`,
-    and whenever somebody asks.
+    and whenever somebody asks. Pages of `origins` may call it, with a token but no cookie.
     """
     registry = CollectorRegistry()
     service = Service(storage, clock=clock, registry=registry)
@@ -125,11 +94,14 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for route in app.routes:
             access_of(route)  # or nobody knows who may call it
+        warming = asyncio.create_task(run_in_threadpool(service.warm))
         sweeper = asyncio.create_task(sweep())
         yield
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
+        service.close_soon()
+        await warming
         probe.close()
         await run_in_threadpool(service.close)
         log.info("closed")
@@ -145,13 +117,23 @@ def create_app(
     )
     app.router.route_class = StrictRoute
     app.add_middleware(Middleware, authenticator=authenticator, registry=registry)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+            expose_headers=["Retry-After"],
+        )
     for route in app.routes:  # FastAPI has added the schema
         needs("public")(route.endpoint)  # type: ignore[attr-defined]
+    registry.register(StateOfBandits(storage, clock))
     app.state.service = service
     _handle_errors(app)
     _add_calls(app, service)
     _add_operations(app, service, probe)
-    _add_pages(app, authenticator)
+    add_pages(app, authenticator)
+    schema.complete(app)
     return app
 
 
@@ -162,7 +144,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(request: Request, error: RequestValidationError) -> Response:
-        return answer_of(models.invalid(error.errors()))
+        return answer_of(models.invalid(error.errors(), request.url.path.rpartition("/")[2]))
 
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, error: HTTPException) -> Response:
@@ -186,38 +168,62 @@ def _add_calls(app: FastAPI, service: Service) -> None:
             return question(connection, *arguments)
 
     @app.get("/v1/bandits")
-    @needs("read")
-    def list_bandits(after: _AfterName = "", limit: _LimitOfNames = report.MOST_LISTED) -> Response:
+    @needs("read", filters=True)
+    def list_bandits(
+        request: Request,
+        after: _AfterName = "",
+        limit: _LimitOfNames = report.MOST_LISTED,
+        archived: _Archived = False,
+    ) -> Response:
         """List bandits and their health by name, after the name `after`.
 
         `next` is the name to go on after, or null if these are the last ones; there may be fewer
-        than `limit` of them if they have many arms.
+        than `limit` of them if they have many arms. A token that is limited to some bandits lists
+        only these.
         """
-        return _json(read(report.overview, service.clock(), after, limit))
+        with service.storage.reading() as connection:
+            found = report.overview(
+                connection,
+                service.clock(),
+                after,
+                limit,
+                archived=archived,
+                patterns=token_of(request.scope).patterns,
+            )
+        return _json(found)
 
     @app.put("/v1/bandits/{name}", responses={201: {"description": "It was created."}})
     @needs("administer")
-    def create_bandit(name: _Name, rules: models.Rules) -> Response:
+    def create_bandit(name: Name, rules: models.Rules) -> Response:
         """Create a bandit; repeating the call is harmless."""
         created = service.create(name, rules)
         return _json(read(report.summary, name, service.clock()), 201 if created else 200)
 
     @app.get("/v1/bandits/{name}")
     @needs("read")
-    def show_bandit(name: _Name) -> Response:
+    def show_bandit(name: Name) -> Response:
         """Return what is known about the arms, what is played next and why, and the health."""
         return _json(read(report.summary, name, service.clock()))
 
     @app.patch("/v1/bandits/{name}")
     @needs("administer")
-    async def change_bandit(name: _Name, change: models.Change) -> Response:
-        """Add or retire arms, extend the horizon, pause or resume; repeating it is harmless."""
+    async def change_bandit(name: Name, change: models.Change) -> Response:
+        """Add or retire arms, extend the horizon, pause, archive; repeating it is harmless."""
         await result_of(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, service.clock()))
 
+    @app.delete("/v1/bandits/{name}")
+    @needs("administer")
+    async def delete_bandit(name: Name, request: Request) -> Response:
+        """Delete a bandit, which must be archived, with all its decisions and rewards."""
+        await result_of(service.delete(name))
+        facts = {"bandit": name, "token": token_of(request.scope).id}
+        log.warning("deleted", extra={"facts": facts})
+        return _json({"deleted": name})
+
     @needs("decide")
     async def decide(
-        name: _Name,
+        name: Name,
         request: Annotated[models.DecisionsRequest | None, Body()] = None,
         idempotency_key: _Key = None,
     ) -> Response:
@@ -226,7 +232,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         return _json({"decisions": await result_of(waiting)})
 
     @needs("decide")
-    async def reward(name: _Name, items: models.RewardsRequest) -> Response:
+    async def reward(name: Name, items: models.RewardsRequest) -> Response:
         """Record the rewards of decisions; each counts once."""
         statuses = await result_of(service.reward(name, items))
         answers = [
@@ -247,14 +253,25 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/bandits/{name}/log")
     @needs("read")
-    def read_log(name: _Name, after: _After = 0, limit: _Limit = 1000) -> Response:
-        """Return entries of the log after number `after`, as lines of JSON."""
-        lines = read(report.log_lines, name, after, limit)
-        return Response(lines, media_type="application/x-ndjson")
+    def read_log(
+        name: Name,
+        after: _After = 0,
+        limit: _Limit = 1000,
+        joined: _Joined = False,
+        form: _Format = "ndjson",
+    ) -> Response:
+        """Return entries of the log after number `after`; joined, decisions with their outcomes.
+
+        The `outcome` of a decision is `reward`, `default`, `expired`, or `open` so far.
+        """
+        with service.storage.reading() as connection:
+            rows = export.log_rows(connection, name, after, limit, joined=joined)
+        content = export.written(rows, form, joined=joined)
+        return Response(content, media_type=export.TYPES[form])
 
     @app.get("/v1/bandits/{name}/verdict")
     @needs("read")
-    def show_verdict(name: _Name, margin: _Margin = None, level: _Level = None) -> Response:
+    def show_verdict(name: Name, margin: _Margin = None, level: _Level = None) -> Response:
         """Tell whether the experiment may be stopped, how sure that is, and what it would lose.
 
         `margin` is a difference that does not matter; it and `level` are those of `when_decided`
@@ -264,7 +281,7 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/bandits/{name}/history")
     @needs("read")
-    def read_history(name: _Name) -> Response:
+    def read_history(name: Name) -> Response:
         """Return decisions, pulls and summed rewards of the arms over time."""
         return _json(read(report.curves, name))
 
@@ -276,6 +293,15 @@ def _add_operations(app: FastAPI, service: Service, probe: Probe) -> None:
     @needs("public")
     async def healthz() -> Response:
         """Tell whether decisions can be stored: write something, and wait 3 seconds at most."""
+        return await healthy()
+
+    @app.get("/readyz", responses={503: {"model": models.ErrorAnswer}})
+    @needs("public")
+    async def readyz() -> Response:
+        """Tell whether to send requests here: as `/healthz`, once stored policies are compiled."""
+        return await healthy() if service.is_warm else answer_of(NotReady())
+
+    async def healthy() -> Response:
         problem = await probe.problem()
         if problem is not None:
             log.error("store", extra={"facts": {"reason": str(problem)}})
@@ -287,47 +313,3 @@ def _add_operations(app: FastAPI, service: Service, probe: Probe) -> None:
     def metrics() -> Response:
         """Return counters and histograms for Prometheus."""
         return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-def _add_pages(app: FastAPI, authenticator: Authenticator) -> None:
-    """Add what people look at."""
-    templates = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), autoescape=True)
-    app.mount("/static", needs("public")(StaticFiles(directory=PAGES / "static")))
-
-    def page(template: str, status: int = 200, **values: Any) -> Response:
-        return HTMLResponse(templates.get_template(template).render(**values), status)
-
-    @app.get("/", include_in_schema=False)
-    @needs("page")
-    def list_page() -> Response:
-        return page("list.html")
-
-    @app.get("/bandits/{name}", include_in_schema=False)
-    @needs("page")
-    def bandit_page(name: _Name) -> Response:
-        return page("bandit.html", name=name)
-
-    @app.get("/login", include_in_schema=False)
-    @needs("form")
-    def login_page() -> Response:
-        return page("login.html", wrong=False)
-
-    @app.post("/login", include_in_schema=False)
-    @needs("form")
-    async def login(request: Request) -> Response:
-        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-        text = fields.get("token", [""])[0].strip()
-        if await run_in_threadpool(authenticator.find, text) is None:
-            return page("login.html", 401, wrong=True)
-        answer = RedirectResponse("/", 303)
-        scheme = request.headers.get("x-forwarded-proto", request.url.scheme)
-        secure = scheme == "https"  # whoever lies about it harms only themselves
-        answer.set_cookie(COOKIE, text, httponly=True, samesite="strict", secure=secure)
-        return answer
-
-    @app.post("/logout", include_in_schema=False)
-    @needs("form")
-    def logout() -> Response:
-        answer = RedirectResponse("/login", 303)
-        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        return answer

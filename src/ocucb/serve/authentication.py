@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, get_args
 
@@ -12,7 +14,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from .answers import LoginRequired, Rejected
-from .tokens import Authenticator, Token
+from .tokens import Authenticator, Rates, Token
 
 COOKIE = "ocucb_token"
 
@@ -23,12 +25,16 @@ Access = Literal["public", "form", "page", "read", "decide", "administer"]
 T = TypeVar("T", bound=Callable[..., Any])
 
 
-def needs(access: Access) -> Callable[[T], T]:
-    """Declare what a request needs to reach a function, or an application that is mounted."""
+def needs(access: Access, *, filters: bool = False) -> Callable[[T], T]:
+    """Declare what a request needs to reach a function, or an application that is mounted.
+
+    A token that is limited to some bandits reaches only routes with the name of one of them, and
+    those that declare that they answer with nothing else (`filters`): see `token_of`.
+    """
     assert access in get_args(Access), access
 
     def declared(function: T) -> T:
-        function.access = access  # type: ignore[attr-defined]
+        function.access, function.filters = access, filters  # type: ignore[attr-defined]
         return function
 
     return declared
@@ -43,27 +49,38 @@ def access_of(route: Any) -> Access:
     return access
 
 
-def access_needed(scope: Scope) -> Access:
-    """Return what a request needs."""
+def token_of(scope: Scope) -> Token:
+    """Return the token with which a request has come to its route."""
+    token: Token = scope["ocucb.token"]
+    return token
+
+
+def access_needed(scope: Scope) -> tuple[Access, str | None]:
+    """Return what a request needs, and which bandit it is for.
+
+    The bandit is a star for all of them, and None if that is no matter.
+    """
     partial: Access | None = None
     for route in scope["app"].routes:
-        match, _ = route.matches(scope)
+        match, child = route.matches(scope)
         if match is Match.FULL:
-            return access_of(route)
+            access = access_of(route)
+            filters = access not in ("read", "decide", "administer") or route.endpoint.filters
+            return access, child.get("path_params", {}).get("name", None if filters else "*")
         if match is Match.PARTIAL and partial is None:
             partial = access_of(route)
     if partial in ("public", "form", "page"):
-        return partial
+        return partial, None
     # No route takes it, so there is nothing to protect, only a 404 or 405 to be told of.
     of_method: dict[str, Access] = {"GET": "read", "HEAD": "read", "POST": "decide"}
-    return of_method.get(scope["method"], "administer")
+    return of_method.get(scope["method"], "administer"), None
 
 
 async def authenticate(
-    scope: Scope, headers: Headers, authenticator: Authenticator
+    scope: Scope, headers: Headers, authenticator: Authenticator, rates: Rates
 ) -> Token | None:
     """Return who sends a request, or None where nobody asks; reject whoever may not send it."""
-    access = access_needed(scope)
+    access, bandit = access_needed(scope)
     if access == "form" and _is_foreign(headers):
         raise Rejected(403, f"{scope['path']} does not take forms of other sites.")
     if access in ("public", "form"):
@@ -85,6 +102,18 @@ async def authenticate(
             403,
             f"{scope['method']} needs a token with scope administer; this one has scope decide.",
         )
+    if bandit is not None and not token.may_use(bandit):
+        what = f"bandit {bandit!r}" if bandit != "*" else scope["path"]
+        raise Rejected(403, f"this token is limited to {token.bandits}, and not good for {what}.")
+    wait = rates.wait(token, time.monotonic())
+    if wait:
+        seconds = math.ceil(wait)
+        raise Rejected(
+            429,
+            f"this token may send {token.rate:g} requests per second; wait {seconds} s.",
+            seconds,
+        )
+    scope["ocucb.token"] = token
     return token
 
 

@@ -58,6 +58,8 @@ class ServiceError(RuntimeError):
         One sentence.
     status : int or None, optional
         The HTTP status; None if there was no answer. It becomes an attribute.
+    wait : float, optional
+        Seconds that the server asked to wait. It becomes an attribute.
 
     Examples
     --------
@@ -66,9 +68,9 @@ class ServiceError(RuntimeError):
     404
     """
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    def __init__(self, message: str, status: int | None = None, wait: float = 0.0) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.wait = status, wait
 
 
 class Client:
@@ -196,7 +198,10 @@ class Client:
             body["unit"] = unit
         key = {"Idempotency-Key": uuid.uuid4().hex}
         answer = self._call("POST", "/decisions", body, **key)
-        decisions = [Decision(**decision) for decision in answer["decisions"]]
+        decisions = [  # a later server may say more
+            Decision(one["id"], one["arm"], one["propensity"], one["expires_at"])
+            for one in answer["decisions"]
+        ]
         return decisions[0] if count is None else decisions
 
     @overload
@@ -311,6 +316,44 @@ class Client:
         """
         self._call("PATCH", "", {"paused": False})
 
+    def archive(self) -> None:
+        """Take the bandit out of use: it leaves the list, and makes no decisions.
+
+        Rewards are still accepted; `restore` brings it back.
+
+        Examples
+        --------
+        >>> bandit.archive()
+        >>> bandit.summary()["archived"]
+        True
+        >>> bandit.restore()
+        """
+        self._call("PATCH", "", {"archived": True})
+
+    def restore(self) -> None:
+        """Bring an archived bandit back.
+
+        Examples
+        --------
+        >>> bandit.restore()
+        >>> bandit.summary()["archived"]
+        False
+        """
+        self._call("PATCH", "", {"archived": False})
+
+    def delete(self) -> None:
+        """Delete the bandit, which must be archived, with all its decisions and rewards.
+
+        Examples
+        --------
+        >>> from ocucb.serve.client import Client
+        >>> with Client(url, "mistake", token) as mistake:
+        ...     mistake.create(["red", "green"])
+        ...     mistake.archive()
+        ...     mistake.delete()
+        """
+        self._call("DELETE", "")
+
     def summary(self) -> dict[str, Any]:
         """Return what is known about the arms, what is played next, and the health.
 
@@ -371,7 +414,7 @@ class Client:
                 failure = _refusal(answer)
                 if answer.status_code not in _AGAIN:
                     raise failure
-            wait = pause * random.uniform(0.5, 1.0)
+            wait = max(pause * random.uniform(0.5, 1.0), failure.wait)
             if time.monotonic() + wait > deadline:
                 raise failure
             time.sleep(wait)
@@ -383,4 +426,6 @@ def _refusal(answer: httpx.Response) -> ServiceError:
         sentence = str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):
         sentence = f"the server answered with status {answer.status_code}."
-    return ServiceError(sentence, answer.status_code)
+    wait = answer.headers.get("retry-after", "")
+    seconds = float(wait) if wait.isdecimal() and answer.status_code == 429 else 0.0
+    return ServiceError(sentence, answer.status_code, seconds)

@@ -6,12 +6,15 @@ import ipaddress
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -26,6 +29,7 @@ from .storage import Storage, is_missing
 from .tokens import add_token, check_token, list_tokens, revoke_token
 
 GRACE = 20  # seconds that open requests get at the end
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
 
 
 class JsonLines(logging.Formatter):
@@ -64,17 +68,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def serve(store: str, host: str, port: int, log_level: str) -> None:
+def serve(store: str, host: str, port: int, log_level: str, origins: Sequence[str] = ()) -> None:
     """Run the server until it is told to stop (SIGTERM or Ctrl-C)."""
     if log_level not in ("debug", "info", "warning", "error"):
         raise ValueError(f"--log-level must be debug, info, warning or error, got {log_level!r}.")
     if not 0 <= port <= 65535:
         raise ValueError(f"--port must lie between 0 and 65535, got {port}.")
+    for origin in origins:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                "--allow-origin must look like https://shop.example, without a path, got "
+                f"{origin!r}."
+            )
     if is_missing(store) and not is_loopback(host):
         raise _without_token(host, store)
     # a store is made last: a command that is refused leaves nothing behind
     with _listening(host, port) as listener, closing(Storage(store)) as storage:
-        _serve(storage, listener, host, log_level)
+        _serve(storage, listener, host, log_level, origins)
 
 
 def _without_token(host: str, place: str) -> ValueError:
@@ -94,7 +104,9 @@ def _listening(host: str, port: int) -> socket.socket:
         raise ValueError(f"cannot listen on {host}:{port}: {reason}; use another --port.") from None
 
 
-def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str) -> None:
+def _serve(
+    storage: Storage, listener: socket.socket, host: str, log_level: str, origins: Sequence[str]
+) -> None:
     valid = [token for token in list_tokens(storage) if token.revoked_at is None]
     if not valid and not is_loopback(host):
         raise _without_token(host, storage.place)
@@ -109,7 +121,7 @@ def _serve(storage: Storage, listener: socket.socket, host: str, log_level: str)
         print(f"Token: {token} (shown only now; `ocucb serve token` makes another)")
     sys.stdout.flush()
     config = uvicorn.Config(
-        create_app(storage),
+        create_app(storage, origins=origins),
         http=LimitedHttp,
         log_config=None,
         access_log=False,
@@ -151,22 +163,41 @@ def check_store(store: str, name: str | None) -> list[Checked]:
     return found
 
 
-def make_token(store: str, scope: str, label: str) -> str:
-    check_token(scope, label)  # before a store is made
+def back_up(store: str, target: Path) -> None:
+    """Copy an SQLite store while servers use it."""
+    if target.exists():
+        raise ValueError(f"{target} is there already; name a file that is not.")
+    if not target.absolute().parent.is_dir():
+        raise ValueError(f"{target} cannot be written: {target.parent} is not a folder.")
+    with closing(Storage(store, create=False)) as storage:
+        if not storage.is_sqlite:
+            raise ValueError(
+                "only SQLite is copied like this; for PostgreSQL use pg_dump --format=custom."
+            )
+        storage.back_up(target)
+
+
+def make_token(
+    store: str, scope: str, label: str, bandits: Sequence[str], rate: float | None
+) -> str:
+    check_token(scope, label, bandits, rate)  # before a store is made
     with closing(Storage(store)) as storage:
-        return add_token(storage, scope, label)
+        return add_token(storage, scope, label, bandits, rate)
 
 
 def token_table(store: str) -> str:
-    rows: list[tuple[str, ...]] = [("number", "scope", "label", "made", "revoked")]
+    head = ("number", "scope", "label", "bandits", "rate", "made", "revoked")
+    rows: list[tuple[str, ...]] = [head]
     with closing(Storage(store, create=False)) as storage:
         for token in list_tokens(storage):
             dates = [
                 time.strftime("%Y-%m-%d %H:%M", time.gmtime(when / 1e6)) if when else ""
                 for when in (token.created_at, token.revoked_at)
             ]
-            rows.append((str(token.id), token.scope, token.label, *dates))
-    return table(rows, left=(1, 2, 3, 4)) if len(rows) > 1 else "no tokens"
+            rate = "" if token.rate is None else f"{token.rate:g}/s"
+            limits = (token.bandits or "all", rate)
+            rows.append((str(token.id), token.scope, token.label, *limits, *dates))
+    return table(rows, left=(1, 2, 3, 5, 6)) if len(rows) > 1 else "no tokens"
 
 
 def revoke(store: str, number: int) -> None:

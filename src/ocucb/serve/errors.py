@@ -33,6 +33,13 @@ class Overloaded(Refused):
     """Too many requests are waiting already."""
 
 
+class NotReady(Refused):
+    """The server has not been running for long, and would be slow."""
+
+    def __init__(self) -> None:
+        super().__init__("the policies of stored bandits are being compiled; try again.")
+
+
 class StoreUnavailable(Exception):
     """The store cannot be reached or written to now; nothing was acknowledged.
 

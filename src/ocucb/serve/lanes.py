@@ -15,9 +15,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Histogram
 
 from .errors import Overloaded, Refused, StoreUnavailable
+from .metrics import Events
 from .models import MOST_ITEMS
 from .storage import PATIENCE, Storage
 from .stored import Stored
@@ -49,7 +50,7 @@ class Lanes:
         self.open: dict[str, Lane] = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(8, "ocucb-serve")
-        self._events = Counter("ocucb_events", "Entries of the log.", ["kind"], registry=registry)
+        self._events = Events(registry)
         self._groups = Histogram(
             "ocucb_group_size",
             "Requests that shared a transaction.",
@@ -110,10 +111,9 @@ class Lanes:
             for work in group:
                 work.future.set_exception(error)
             return
-        lane.stored = turn.stored
+        lane.stored = None if turn.deleted else turn.stored
         self._groups.observe(len(group))
-        for kind, count in turn.counts.items():
-            self._events.labels(kind).inc(count)
+        self._events.count(name, turn.counts.items())
         for work, answer in zip(group, answers, strict=True):
             if isinstance(answer, Refused):
                 work.future.set_exception(answer)

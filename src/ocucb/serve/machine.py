@@ -47,6 +47,7 @@ class MachineState(NamedTuple):
     horizon: int
     open_horizon: bool  # it is a function of the rounds
     paused: bool
+    archived: bool
     rounds: int
     stream: str
     memory: tuple[float, ...]
@@ -61,7 +62,7 @@ class Machine:
 
     def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
         self.seed = seed
-        self.paused = False
+        self.paused = self.archived = False
         self.share = rules.control_share or 0.0
         if bandit is None:
             bandit = Bandit(rules.arms, rules.policy, rules.horizon, rng=seed, **_scale(rules))
@@ -170,6 +171,7 @@ class Machine:
         told = None if self.bandit.open_horizon else self.bandit.horizon
         horizon = change.horizon if change.horizon != told else None
         paused = change.paused if change.paused != self.paused else None
+        archived = change.archived if change.archived != self.archived else None
         if horizon is not None:
             try:
                 self.bandit.extend(horizon)
@@ -181,8 +183,10 @@ class Machine:
             self.bandit.retire(retired)
         if paused is not None:
             self.paused = paused
+        if archived is not None:
+            self.archived = archived
         self._note_arms()
-        done = Change(add=added, retire=retired, horizon=horizon, paused=paused)
+        done = Change(add=added, retire=retired, horizon=horizon, paused=paused, archived=archived)
         return done if done != Change() else None
 
     def check_reward(self, reward: float, where: str) -> None:
@@ -198,6 +202,14 @@ class Machine:
         if self.bandit.policy.family.binary and reward not in (0.0, 1.0):
             raise Invalid(f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}.")
 
+    def rehearse(self) -> None:
+        """Do once whatever takes long the first time; the machine is of no use afterwards."""
+        arm, _ = self.choose(0)
+        low, _ = self.rules.bounds or (0.0, 0.0)
+        self.reward(arm, low)
+        self.chances()
+        self.bandit.summary()
+
     # State
 
     def state(self) -> MachineState:
@@ -208,6 +220,7 @@ class Machine:
             horizon=self.bandit.horizon,
             open_horizon=parts["horizon"] is None,
             paused=self.paused,
+            archived=self.archived,
             rounds=parts["rounds"],
             stream=" ".join(f"{word:016x}" for word in parts["stream"].tolist()),
             memory=tuple(parts["memory"].tolist()),
@@ -232,7 +245,7 @@ class Machine:
         if bandit.horizon != state.horizon:
             raise ValueError(f"horizon must be {bandit.horizon}, got {state.horizon}.")
         machine = cls(rules, seed, bandit=bandit)
-        machine.paused = state.paused
+        machine.paused, machine.archived = state.paused, state.archived
         return machine
 
     def chances(self) -> Floats | None:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .answers import LoginRequired, Rejected, answer_of
 from .authentication import authenticate
 from .errors import Refused, StoreUnavailable
-from .tokens import Authenticator, Token
+from .tokens import Authenticator, Rates, Token
 
 LARGEST_BODY = 1_000_000  # bytes
 BODY_SECONDS = 10.0  # in which a body must arrive
@@ -43,7 +43,7 @@ class Middleware:
     def __init__(
         self, app: ASGIApp, authenticator: Authenticator, registry: CollectorRegistry
     ) -> None:
-        self.app, self._authenticator = app, authenticator
+        self.app, self._authenticator, self._rates = app, authenticator, Rates()
         labels = ["method", "route", "status"]
         self._requests = Counter(
             "ocucb_http_requests", "Requests answered.", labels, registry=registry
@@ -72,7 +72,7 @@ class Middleware:
         try:
             headers = Headers(scope=scope)
             _check_headers(scope)
-            token = await authenticate(scope, headers, self._authenticator)
+            token = await authenticate(scope, headers, self._authenticator, self._rates)
             if scope["method"] in ("POST", "PUT", "PATCH"):
                 receive = await _buffered(scope["path"], headers, receive)
             await self.app(scope, receive, answer)

@@ -145,6 +145,10 @@ class Change(_Strict):
         default=None, description="A longer horizon, or the first one if there was none."
     )
     paused: bool | None = Field(default=None, description="Whether to stop making decisions.")
+    archived: bool | None = Field(
+        default=None,
+        description="Whether it is out of use: not in the list, without decisions, deletable.",
+    )
 
 
 # What is answered
@@ -159,6 +163,7 @@ class Decision(BaseModel):
     expires_at: float | None = Field(
         description="When it expires, in seconds since 1970; null if never."
     )
+    expires_at_iso: str | None = Field(description="The same as ISO 8601 has it, in UTC.")
 
 
 class Decisions(BaseModel):
@@ -188,18 +193,22 @@ class ErrorAnswer(BaseModel):
     error: str
 
 
-def invalid(errors: Sequence[Any]) -> Invalid:
-    """Return the first mistake that pydantic found as one sentence with field and value."""
-    return Invalid(_sentence(errors[0]))
+def invalid(errors: Sequence[Any], body: str = "") -> Invalid:
+    """Return the first mistake that pydantic found as one sentence with field and value.
+
+    Items of a body that is a list are called by its name: "rewards[0]".
+    """
+    return Invalid(_sentence(errors[0], body))
 
 
-def _sentence(error: Any) -> str:
-    place = [str(part) for part in error["loc"] if part not in ("body", "path", "query", "header")]
+def _sentence(error: Any, body: str) -> str:
+    parts = [part for part in error["loc"] if part not in ("body", "path", "query", "header")]
+    place = _place([body, *parts] if parts and isinstance(parts[0], int) else parts)
     message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
     if error["type"] in ("json_invalid", "json_type"):
         return f"the body must be JSON: {short(message)}."
     message = message[:1].lower() + message[1:]
-    where = ".".join(short(part, 50) for part in place) or "the body"
+    where = place or "the body"
     if error["type"] == "missing":
         return f"{where} is missing."
     if error["type"] == "extra_forbidden":
@@ -207,6 +216,12 @@ def _sentence(error: Any) -> str:
     if error["type"] == "value_error" and not place:
         return f"{message}."
     return f"{where}: {message}, got {short(error.get('input'))}."
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """Return the place of a value as people write it: "rewards[0].reward"."""
+    names = [f"[{part}]" if isinstance(part, int) else f".{short(part, 50)}" for part in parts]
+    return "".join(names).removeprefix(".")
 
 
 def short(value: Any, most: int = 80) -> str:

@@ -1,4 +1,4 @@
-"""What people see of a bandit: summary, health, curves and log, read from the storage only."""
+"""What people see of a bandit: summary, health and curves, read from the storage only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from ..policies import parse_policy
 from . import tables
 from .errors import UnknownBandit
 from .models import Rules
-from .stored import decision_id, load, rules_of
-from .tables import ARMS, LOG
+from .stored import load, rules_of, times
 
 MOST_POINTS = 160  # of the curves that a page is sent
-MOST_LINES = 10_000  # of the log in one answer
 MOST_LISTED = 100  # bandits in one answer
 _MOST_ARMS_LISTED = 2000  # of all of them together, unless one alone has more
 _NOTED = 86_400_000_000  # microseconds for which a clock that was ahead is noted
@@ -40,7 +38,10 @@ _BANDITS = sa.select(
 )
 _NAMED = _BANDITS.where(tables.bandits.c.name == sa.bindparam("name"))
 _PAGE = (
-    _BANDITS.where(tables.bandits.c.name > sa.bindparam("after"))
+    _BANDITS.where(
+        tables.bandits.c.name > sa.bindparam("after"),
+        tables.bandits.c.archived == sa.bindparam("archived"),
+    )
     .order_by(tables.bandits.c.name)
     .limit(sa.bindparam("limit"))
 )
@@ -94,13 +95,12 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
         "policy": machine.bandit.policy.name,
         "label": machine.bandit.policy.label,
         "version": row["version"],
-        "created_at": row["created_at"] / 1e6,
-        "at": row["at"] / 1e6,
-        "rewarded_at": None if row["rewarded_at"] is None else row["rewarded_at"] / 1e6,
+        **times(**{key: row[key] for key in ("created_at", "at", "rewarded_at")}),
         "round": known.round,
         "horizon": known.horizon,
         "open_horizon": known.open_horizon,
         "paused": machine.paused,
+        "archived": machine.archived,
         "minimize": rules.minimize,
         **rules.model_dump(exclude={"arms", "policy", "horizon"}),
         "sigma": machine.bandit.sigma,
@@ -233,14 +233,34 @@ def _uneven_rewards(rules: Rules, arms: Sequence[Any]) -> str | None:
     )
 
 
+def _matches(patterns: Sequence[str]) -> Any:
+    """Return the condition that a name is one of these, or begins like one that ends in a star."""
+    name = tables.bandits.c.name
+    return sa.or_(
+        *(
+            sa.func.substr(name, 1, len(one) - 1) == one[:-1] if one.endswith("*") else name == one
+            for one in patterns
+        )
+    )
+
+
 def overview(
-    connection: sa.Connection, now: int, after: str = "", limit: int = MOST_LISTED
+    connection: sa.Connection,
+    now: int,
+    after: str = "",
+    limit: int = MOST_LISTED,
+    *,
+    archived: bool = False,
+    patterns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return a few facts about the bandits that follow a name, and where the next page begins.
 
+    Either those that are archived, or the others; with patterns, only those that match one.
     Names are in the order of the database. Three queries are all it takes: nothing is compiled.
     """
-    found = connection.execute(_PAGE, {"after": after, "limit": limit + 1}).mappings().all()
+    query = _PAGE if patterns is None else _PAGE.where(_matches(patterns))
+    values = {"after": after, "limit": limit + 1, "archived": archived}
+    found = connection.execute(query, values).mappings().all()
     rows = found[:limit]
     counted = connection.execute(_NUMBERS_OF_ARMS, {"bandits": [row["id"] for row in rows]})
     numbers: dict[int, int] = {bandit: arms for bandit, arms in counted}  # noqa: C416 (typed rows)
@@ -275,9 +295,10 @@ def _line(row: Any, stored: Sequence[Any], now: int) -> dict[str, Any]:
         "horizon": row["horizon"],
         "open_horizon": row["open_horizon"],
         "paused": row["paused"],
+        "archived": row["archived"],
         "totals": totals,
         "health": health(rules, row, arms, totals, now),
-        "at": row["at"] / 1e6,
+        **times(at=row["at"]),
         "version": row["version"],
         "arms": len(arms),
         "best": None if best is None else best["name"],
@@ -308,37 +329,12 @@ def curves(connection: sa.Connection, name: str) -> dict[str, Any]:
         "points": [
             {
                 "round": rounds,
-                "at": at / 1e6,
+                **times(at=at),
                 **dict(zip(("decisions", "pulls", "sums"), zip(*counts, strict=True), strict=True)),
             }
             for rounds, at, counts in kept
         ],
     }
-
-
-def log_lines(connection: sa.Connection, name: str, after: int, limit: int) -> str:
-    """Return entries of the log as lines of JSON, for off-policy evaluation elsewhere."""
-    row = _row(connection, name)
-    secret, arms = bytes.fromhex(row["secret"]), connection.execute(ARMS, {"bandit": row["id"]})
-    names = [arm.name for arm in arms]
-    values = {"bandit": row["id"], "after": after, "limit": limit}
-    lines = []
-    for entry in connection.execute(LOG, values).mappings():
-        number = entry["seq"] if entry["kind"] == "decision" else entry["decision"]
-        line = {
-            "seq": entry["seq"],
-            "at": entry["at"] / 1e6,
-            "kind": entry["kind"],
-            "decision": None if number is None else decision_id(secret, number),
-            "arm": None if entry["arm"] is None else names[entry["arm"]],
-            "propensity": entry["propensity"],
-            "reward": entry["reward"],
-            "unit": entry["unit"],
-            "expires_at": None if entry["expires_at"] is None else entry["expires_at"] / 1e6,
-            "change": None if entry["detail"] is None else json.loads(entry["detail"]),
-        }
-        lines.append(json.dumps(line, allow_nan=False) + "\n")
-    return "".join(lines)
 
 
 def _number(value: float) -> float | None:

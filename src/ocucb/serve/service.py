@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,9 +25,13 @@ from .lanes import Lanes
 from .machine import Machine
 from .models import Change, DecisionsRequest, RewardItem, Rules
 from .storage import Storage, now
-from .stored import canonical, insert
+from .stored import canonical, insert, load, rules_of
 from .turn import MOST_LEAD, Work
 
+log = logging.getLogger("ocucb.serve")
+
+# the rules that decide what is compiled
+_COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"}
 SMALLEST_FLOOR = 1e-9  # below, traffic cannot be split: decisions have 53 random bits
 
 
@@ -45,9 +50,42 @@ class Service:
         self.lanes = Lanes(storage, clock, self.registry)
         self._creating = threading.Lock()
         self._compared = 0  # when the log was last compared with the clock
+        self.is_warm = False  # what stored bandits need is compiled
+        self._closing = threading.Event()
+
+    def close_soon(self) -> None:
+        """Begin nothing that takes long."""
+        self._closing.set()
 
     def close(self) -> None:
         self.lanes.close()
+
+    def warm(self) -> None:
+        """Compile what stored bandits need, so that no request waits for it.
+
+        One bandit of each kind makes a decision and takes a reward, in memory only.
+        """
+        query = sa.select(tables.bandits).where(tables.bandits.c.archived.is_(sa.false()))
+        try:
+            with self.storage.reading() as connection:
+                rows = connection.execute(query).mappings().all()
+        except StoreUnavailable as error:
+            log.error("store", extra={"facts": {"reason": str(error)}})
+            rows = []
+        known = set()
+        for row in rows:
+            if self._closing.is_set():
+                return
+            try:
+                kind = rules_of(row).model_dump_json(include=_COMPILED)
+                if kind not in known:
+                    with self.storage.reading() as connection:
+                        machine = load(connection, row).machine
+                    machine.rehearse()
+                    known.add(kind)
+            except Exception as error:  # whoever asks for this bandit will be told
+                log.error("warm", extra={"facts": {"bandit": row["name"], "reason": repr(error)}})
+        self.is_warm = True
 
     def create(self, name: str, rules: Rules) -> bool:
         """Create a bandit; return False if the same one exists already."""
@@ -102,8 +140,12 @@ class Service:
         return self.lanes.submit(name, work)
 
     def change(self, name: str, change: Change) -> Future[None]:
-        """Add or retire arms, extend the horizon, pause or resume."""
+        """Add or retire arms, extend the horizon, pause or archive."""
         return self.lanes.submit(name, Work(lambda turn: turn.make_change(change)))
+
+    def delete(self, name: str) -> Future[None]:
+        """Delete a bandit that is archived, with its log."""
+        return self.lanes.submit(name, Work(lambda turn: turn.delete()))
 
     def sweep(self) -> None:
         """Close decisions that have expired, in all bandits; look for a clock that was ahead."""

@@ -245,13 +245,12 @@ class Storage:
                     "use the version that wrote it, or a later one."
                 )
             if present is not None and self.is_sqlite:
-                self._back_up(present)
+                self.back_up(Path(f"{self.place}.{present}.backup"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
-    def _back_up(self, present: str) -> None:
-        """Copy an SQLite store, as it was before it is migrated, to a file beside it."""
-        target = Path(f"{self.place}.{present}.backup")
+    def back_up(self, target: Path) -> None:
+        """Copy an SQLite store as it is now, while others write to it, to another file."""
         with (
             closing(sqlite3.connect(f"file:{quote(self.place)}?mode=ro", uri=True)) as source,
             closing(sqlite3.connect(target)) as copy,

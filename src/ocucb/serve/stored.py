@@ -7,6 +7,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,14 +18,23 @@ from .machine import ArmState, Machine, MachineState
 from .models import Change, Rules, invalid
 from .tables import ARMS, INSERT_ARM
 
-_COLUMNS = ("horizon", "open_horizon", "paused", "rounds", "stream")  # as `MachineState` has them
+_COLUMNS = (
+    "horizon",
+    "open_horizon",
+    "paused",
+    "archived",
+    "rounds",
+    "stream",
+)  # of `MachineState`
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class Stored:
-    """A bandit in memory, as it is stored at `version`."""
+    """A bandit in memory, as it is stored at `version`; no other ever has its `secret`."""
 
     machine: Machine
+    secret: str
     version: int
     arms: tuple[ArmState, ...]
     decisions: list[int]
@@ -73,6 +83,7 @@ def load(connection: sa.Connection, row: Any) -> Stored:
     )
     return Stored(
         machine=Machine.restored(rules_of(row), row["seed"], state),
+        secret=row["secret"],
         version=row["version"],
         arms=state.arms,
         decisions=[arm["decisions"] for arm in found],
@@ -104,3 +115,21 @@ def decision_id(secret: bytes, seq: int) -> str:
     """Return the public id of a decision: its number, and a code that nobody else can compute."""
     code = hashlib.blake2b(str(seq).encode(), key=secret, digest_size=8).hexdigest()
     return f"{seq:x}-{code}"
+
+
+def times(**given: int | None) -> dict[str, Any]:
+    """Return times in microseconds as seconds since 1970 and, beside them, as ISO 8601 has them.
+
+    >>> times(at=1_500_000)
+    {'at': 1.5, 'at_iso': '1970-01-01T00:00:01.500000Z'}
+    """
+    said: dict[str, Any] = {}
+    for name, at in given.items():
+        said[name] = None if at is None else at / 1e6
+        said[f"{name}_iso"] = None if at is None else _iso(at)
+    return said
+
+
+def _iso(at: int) -> str:
+    when = (_EPOCH + timedelta(microseconds=at)).replace(tzinfo=None)
+    return f"{when.isoformat(timespec='microseconds')}Z"

@@ -35,6 +35,7 @@ bandits = sa.Table(
     sa.Column("corrected", sa.BigInteger),  # seq of the last entry at which the time went back
     # nobody told the horizon: it is a function of the rounds
     sa.Column("open_horizon", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("archived", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 _DUE = sa.text("due IS NOT NULL")
 sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)
@@ -111,6 +112,8 @@ tokens = sa.Table(
     sa.Column("digest", sa.String(64), nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("revoked_at", sa.BigInteger),
+    sa.Column("bandits", sa.Text),  # patterns of names, with commas between them; null: all
+    sa.Column("rate", sa.Double),  # requests per second; null: any
 )
 
 probe = sa.Table(
@@ -173,4 +176,8 @@ UPDATE_BANDIT = bandits.update().where(bandits.c.id == _bandit)
 UPDATE_ARM = arms.update().where(
     arms.c.bandit == sa.bindparam("here"), arms.c.position == sa.bindparam("there")
 )
+DELETE = [
+    *(table.delete().where(table.c.bandit == _bandit) for table in (log, requests, history, arms)),
+    bandits.delete().where(bandits.c.id == _bandit),
+]
 INSERT_LOG, INSERT_REQUEST, INSERT_ARM = log.insert(), requests.insert(), arms.insert()

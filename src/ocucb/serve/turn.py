@@ -23,7 +23,7 @@ from . import tables
 from .errors import Conflict, KeyReused, Refused, UnknownBandit
 from .machine import MachineState
 from .models import Change, DecisionsRequest, RewardItem
-from .stored import Stored, bandit_columns, canonical, decision_id, load
+from .stored import Stored, bandit_columns, canonical, decision_id, load, times
 
 MOST_LEAD = 60_000_000  # microseconds: clocks of servers that share a store differ by less
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
@@ -57,7 +57,8 @@ class Turn:
         row = connection.execute(tables.LOCK_BANDIT, {"name": name}).mappings().one_or_none()
         if row is None:
             raise UnknownBandit(name)
-        if stored is None or stored.version != row["version"]:
+        known = None if stored is None else (stored.secret, stored.version)
+        if stored is None or known != (row["secret"], row["version"]):
             stored = load(connection, row)
         self.stored = stored
         self.machine = stored.machine
@@ -76,6 +77,7 @@ class Turn:
         self._new_requests: list[dict[str, Any]] = []
         self._units: dict[str, int] = {}  # the seq of the last decision of each
         self.counts: Counter[str] = Counter()  # new entries by kind
+        self.deleted = False
 
     def run(self, group: list[Work]) -> list[Any]:
         """Carry out requests; the answer to one may be a refusal."""
@@ -85,10 +87,16 @@ class Turn:
         answers: list[Any] = []
         for work in group:
             try:
+                if self.deleted:
+                    raise UnknownBandit(self._row["name"])
                 answers.append(work.run(self))
             except Refused as refusal:
                 answers.append(refusal)
-        self._store()
+        if self.deleted:
+            for statement in tables.DELETE:
+                self._select(statement)
+        else:
+            self._store()
         return answers
 
     def _append(self, kind: str, **columns: Any) -> dict[str, Any]:
@@ -157,6 +165,8 @@ class Turn:
                     "Idempotency-Key was used for another request; use a new key for each request."
                 )
             return self._answer(known["first"], known["count"])
+        if self.machine.archived:
+            raise Conflict(f"bandit {self._row['name']!r} is archived; bring it back with PATCH.")
         if self.machine.paused:
             raise Conflict(f"bandit {self._row['name']!r} is paused; resume it with PATCH.")
         unit = request.unit
@@ -193,7 +203,7 @@ class Turn:
                 "id": decision_id(self._secret, row["seq"]),
                 "arm": names[row["arm"]],
                 "propensity": row["propensity"],
-                "expires_at": None if row["expires_at"] is None else row["expires_at"] / 1e6,
+                **times(expires_at=row["expires_at"]),
             }
             for row in rows
         ]
@@ -201,7 +211,7 @@ class Turn:
     def take_rewards(self, items: list[RewardItem]) -> list[str]:
         """Take rewards, all of them or, if one is invalid, none."""
         for i, item in enumerate(items):
-            self.machine.check_reward(item.reward, f"{i}.reward")
+            self.machine.check_reward(item.reward, f"rewards[{i}].reward")
         return [self._take_reward(item) for item in items]
 
     def _take_reward(self, item: RewardItem) -> str:
@@ -235,6 +245,13 @@ class Turn:
         added = len(self.machine.names) - len(self.stored.decisions)
         self.stored.decisions.extend([0] * added)
         self.stored.expired.extend([0] * added)
+
+    def delete(self) -> None:
+        """Delete the bandit and its log, if it has been archived."""
+        if not self.machine.archived:
+            name = self._row["name"]
+            raise Conflict(f"bandit {name!r} is in use; archive it with PATCH, then delete it.")
+        self.deleted = True
 
     # Expiry
 
