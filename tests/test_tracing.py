@@ -96,6 +96,7 @@ def broken(pulls, t, horizon, arms):
         (("ucb", CLICKS, 0), "horizon must be at least 1, got 0"),
         (("ucb", CLICKS, 10**7), "horizon times arms must be at most 10,000,000, got 40,000,000"),
         (("bernoulli-gittins", GAUSSIAN, 100), "plays Bernoulli rewards only"),
+        (("ucb", ocucb.contexts([1.0, 0.5], 3), 100), "a trace is of arms whose means stay"),
         (("lin-ucb", GAUSSIAN, 100), "plays arms with features only"),
         ((broken, GAUSSIAN, 100), "could not choose an arm in run 0"),
     ],

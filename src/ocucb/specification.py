@@ -31,7 +31,7 @@ from ._waiting import at_fork
 from .engine import NUMERICS, Engine, Kernel, Outcome, Rows
 from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
 from .laws import Drawn
-from .policies import Policy
+from .policies import LinearRule, Policy
 from .policies._families import formula_raised
 from .priors import AnyProblem, Prior
 from .problems import Problem
@@ -253,7 +253,8 @@ class Specification:
         kernel, arguments, stop = self._kernel, self._arguments, np.zeros(1, dtype=np.bool_)
         run = kernel.start(game, self._key, number)
         regret, (pulls, sums) = np.empty(self.horizon), np.zeros((2, self.horizon, arms))
-        first = min(arms, self.horizon)  # the first rounds play each arm once, all at once
+        linear = isinstance(self.policy.family.rule, LinearRule)
+        first = 1 if linear else min(arms, self.horizon)  # others play each arm once, all at once
         for last in (first, *range(first + 1, self.horizon + 1)):
             rounds = np.arange(1 if last == first else last, last + 1)
             part = game._replace(checkpoints=rounds)

@@ -198,6 +198,8 @@ def trace(
             f"got {horizon * problem.arms:,}."
         )
     check_rewards(player, problem)
+    if problem.rewards.rounds:
+        raise ValueError("a trace is of arms whose means stay the same, but these change.")
     seed = to_seed(rng)
     specification = specify(player, problem, horizon, np.array([horizon]), seed, "step")
     with translate_numba_errors(f"{player.label} on {problem.rewards.name} rewards"):
