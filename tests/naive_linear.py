@@ -13,14 +13,27 @@ from ocucb.random import CHOICES, REWARDS, below, largest, normal, start_stream,
 
 
 class Models:
-    """Least squares: one model for all arms, or one for each, if these share a context."""
+    """Least squares: one model for all arms, or one for each, if these share a context.
 
-    def __init__(self, problem: Problem, ridge: float) -> None:
-        rows, d = problem.features.shape
-        self.shared = rows == problem.arms
-        self.V = [ridge * np.eye(d) for _ in range(1 if self.shared else problem.arms)]
+    V is of the rewards that have been seen; W of those to come, too.
+    """
+
+    def __init__(self, arms: int, d: int, shared: bool, ridge: float) -> None:
+        self.shared = shared
+        self.V = [ridge * np.eye(d) for _ in range(1 if shared else arms)]
+        self.W = [ridge * np.eye(d) for _ in self.V]
         self.b = [np.zeros(d) for _ in self.V]
         self.ridge, self.d = ridge, d
+
+    def expect(self, arm: int, x: np.ndarray) -> None:
+        self.W[self.of(arm)] += np.outer(x, x)
+
+    def learn(self, arm: int, x: np.ndarray, reward: float) -> None:
+        self.V[self.of(arm)] += np.outer(x, x)
+        self.b[self.of(arm)] += reward * x
+
+    def theta(self, one: int) -> np.ndarray:
+        return np.linalg.solve(self.V[one], self.b[one])
 
     def of(self, arm: int) -> int:
         return 0 if self.shared else arm
@@ -29,13 +42,13 @@ class Models:
         return features[arm if self.shared else 0].copy()
 
     def mean(self, x: np.ndarray, arm: int) -> float:
-        return float(x @ np.linalg.solve(self.V[self.of(arm)], self.b[self.of(arm)]))
+        return float(x @ self.theta(self.of(arm)))
 
     def square(self, x: np.ndarray, arm: int) -> float:
-        return float(x @ np.linalg.solve(self.V[self.of(arm)], x))
+        return float(x @ np.linalg.solve(self.W[self.of(arm)], x))
 
     def log_det(self, arm: int) -> float:
-        return float(np.linalg.slogdet(self.V[self.of(arm)])[1] - self.d * log(self.ridge))
+        return float(np.linalg.slogdet(self.W[self.of(arm)])[1] - self.d * log(self.ridge))
 
 
 def lin_ucb(mean, norm, log_det, t, n, sigma, constant, ridge):
@@ -55,10 +68,10 @@ INDICES = {"lin-ucb": lin_ucb, "lin-ocucb": lin_ocucb, "oful": oful}
 
 def lin_thompson(models, xs, means, squares, t, sigma, stream, scale, ridge):
     values = np.empty(len(means))
-    for one, V in enumerate(models.V):
-        L = np.linalg.cholesky(np.linalg.inv(V))
+    for one, W in enumerate(models.W):
+        L = np.linalg.cholesky(np.linalg.inv(W))
         noise = np.array([normal(stream) for _ in range(models.d)])
-        theta = np.linalg.solve(V, models.b[one]) + scale * sigma * (L @ noise)
+        theta = models.theta(one) + scale * sigma * (L @ noise)
         for arm, x in enumerate(xs):
             if models.of(arm) == one:
                 values[arm] = x @ theta
@@ -109,33 +122,36 @@ def draw_round(problem: Problem, stream: np.ndarray) -> tuple[np.ndarray, np.nda
     return x, (theta * x).sum(axis=1)
 
 
+def choose(
+    policy: Policy, models: Models, xs: Any, t: int, n: int, sigma: float, stream: Any
+) -> int:
+    """Return the arm that a policy plays in round t, given the features of each."""
+    p, name, arms = policy.parameters, policy.family.name, range(len(xs))
+    means = np.array([models.mean(xs[arm], arm) for arm in arms])
+    squares = np.array([models.square(xs[arm], arm) for arm in arms])
+    if name in INDICES:
+        values = [
+            INDICES[name](means[i], sqrt(squares[i]), models.log_det(i), t, n, sigma, **p)
+            for i in arms
+        ]
+        return largest(np.array(values), stream)
+    return CHOICES_OF[name](models, xs, means, squares, t, sigma, stream, **p)
+
+
 def play(policy: Policy, problem: Problem, n: int, key: Any, run: int) -> list[tuple[int, float]]:
     """Return the arms of one run, each with its regret."""
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     start_stream(rewards, key, run, REWARDS)
     start_stream(choices, key, run, CHOICES)
-    p, name = policy.parameters, policy.family.name
-    models = Models(problem, p.get("ridge", 1.0))
+    rows, d = problem.features.shape
+    models = Models(problem.arms, d, rows == problem.arms, policy.parameters.get("ridge", 1.0))
     played = []
     for t in range(1, n + 1):
         features, true = draw_round(problem, rewards)
-        arms = range(problem.arms)
-        xs = [models.x(features, arm) for arm in arms]
-        means = np.array([models.mean(xs[arm], arm) for arm in arms])
-        squares = np.array([models.square(xs[arm], arm) for arm in arms])
-        if name in INDICES:
-            values = [
-                INDICES[name](
-                    means[i], sqrt(squares[i]), models.log_det(i), t, n, problem.sigma, **p
-                )
-                for i in arms
-            ]
-            arm = largest(np.array(values), choices)
-        else:
-            arm = CHOICES_OF[name](models, xs, means, squares, t, problem.sigma, choices, **p)
+        xs = [models.x(features, arm) for arm in range(problem.arms)]
+        arm = choose(policy, models, xs, t, n, problem.sigma, choices)
         reward = problem.reward(arm, rewards, float(true[arm]))
-        one = models.of(arm)
-        models.V[one] += np.outer(xs[arm], xs[arm])
-        models.b[one] += reward * xs[arm]
+        models.expect(arm, xs[arm])
+        models.learn(arm, xs[arm], reward)
         played.append((arm, float(true.max() - true[arm])))
     return played

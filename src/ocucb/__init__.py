@@ -26,7 +26,7 @@ _HOME = {
         "sphere",
         "unit_vectors",
     ],
-    "live": ["Bandit", "Summary", "Verdict"],
+    "live": ["Bandit", "LinearBandit", "LinearSummary", "Summary", "Verdict"],
     "policies": [
         "Policy",
         "PolicyFamily",
@@ -78,6 +78,8 @@ if TYPE_CHECKING:
     from .linear_problems import sphere as sphere
     from .linear_problems import unit_vectors as unit_vectors
     from .live import Bandit as Bandit
+    from .live import LinearBandit as LinearBandit
+    from .live import LinearSummary as LinearSummary
     from .live import Summary as Summary
     from .live import Verdict as Verdict
     from .planning import PlanPoint as PlanPoint

@@ -265,6 +265,14 @@ def play_choices(
 
 
 @rare_part
+def mirror(inverse: Floats) -> None:
+    """Make a matrix that is symmetric up to rounding errors exactly so."""
+    for i in range(inverse.shape[0]):
+        for j in range(i):
+            inverse[j, i] = inverse[i, j]
+
+
+@rare_part
 def renew_sets(state: State, ridge: float) -> None:
     """Compute each set of weights afresh from V and the response."""
     d = state.room.shape[0]
@@ -273,6 +281,7 @@ def renew_sets(state: State, ridge: float) -> None:
             for j in range(d):
                 state.room[i, j] = state.gram[model, i, j]
         state.log_dets[model] = invert(state.room, ridge, state.inverse[model])
+        mirror(state.inverse[model])
         for i in range(d):
             state.weights[model, i] = 0.0
             for j in range(d):
@@ -280,21 +289,38 @@ def renew_sets(state: State, ridge: float) -> None:
 
 
 @kernel_part
+def solve(inverse: Floats, x: Floats, solved: Floats) -> float:
+    """Write V^-1 x, row by row as the inverse is symmetric, and return x' V^-1 x."""
+    for i in range(x.size):
+        solved[i] = 0.0
+    for j in range(x.size):
+        for i in range(x.size):
+            solved[i] += inverse[j, i] * x[j]
+    square = 0.0
+    for i in range(x.size):
+        square += solved[i] * x[i]
+    return max(0.0, square)
+
+
+@kernel_part
+def expect(weights: Floats, x: Floats) -> float:
+    """Return the reward that the model expects."""
+    mean = 0.0
+    for i in range(x.size):
+        mean += weights[i] * x[i]
+    return mean
+
+
+@kernel_part
 def look(x: Floats, state: State) -> None:
     """Compute means and norms for the features of a round."""
-    sets, d = state.weights.shape
+    sets = state.weights.shape[0]
     for arm in range(state.means.size):
         row, one = (arm, 0) if sets == 1 else (0, arm)
-        mean, square = 0.0, 0.0
-        for i in range(d):
-            value = 0.0
-            for j in range(d):
-                value += state.inverse[one, i, j] * x[row, j]
-            state.solved[arm, i] = value
-            square += value * x[row, i]
-            mean += state.weights[one, i] * x[row, i]
-        state.means[arm], state.squares[arm] = mean, square
-        state.norms[arm] = sqrt(max(0.0, square))
+        square = solve(state.inverse[one], x[row], state.solved[arm])
+        state.means[arm] = expect(state.weights[one], x[row])
+        state.squares[arm] = square
+        state.norms[arm] = sqrt(square)
 
 
 @kernel_part
@@ -306,19 +332,27 @@ def note_features(x: Floats, state: State, arm: int) -> None:
 
 
 @kernel_part
+def narrow(inverse: Floats, log_dets: Floats, one: int, y: Floats, square: float) -> None:
+    """Add x x' to V, given y = V^-1 x and the squared norm of x."""
+    scale = 1.0 / (1.0 + square)
+    log_dets[one] += log(1.0 + square)
+    for i in range(y.size):
+        for j in range(y.size):
+            inverse[one, i, j] -= y[i] * y[j] * scale
+
+
+@kernel_part
 def learn_reward(state: State, arm: int, reward: float) -> None:
     """Take in the reward of the arm whose features were noted."""
     one = 0 if state.weights.shape[0] == 1 else arm
     x, y = state.chosen, state.solved[arm]
-    scale = 1.0 / (1.0 + state.squares[arm])
-    error = (reward - state.means[arm]) * scale
-    state.log_dets[one] += log(1.0 + state.squares[arm])
+    error = (reward - state.means[arm]) * (1.0 / (1.0 + state.squares[arm]))
     for i in range(x.size):
         state.weights[one, i] += y[i] * error
         state.response[one, i] += reward * x[i]
         for j in range(x.size):
-            state.inverse[one, i, j] -= y[i] * y[j] * scale
             state.gram[one, i, j] += x[i] * x[j]
+    narrow(state.inverse, state.log_dets, one, y, state.squares[arm])
 
 
 def play_contexts(
@@ -422,33 +456,41 @@ def cost(policy: Policy, problem: Problem, horizon: int) -> float:
     return (20.0 + 3.0 * K + own) * horizon
 
 
+def slots_of(family: PolicyFamily) -> dict[str, Any]:
+    """Return how a policy chooses from a linear model, and the penalty that this has."""
+    rule, names = family.rule, list(family.defaults)
+    has_ridge = "ridge" in names
+    where = {"place": names.index("ridge") + (family.table is not None)} if has_ridge else {}
+    ridge_of = specialise(own_ridge if has_ridge else unit_ridge, where, part=True)
+    if not isinstance(rule, LinearIndexRule):
+        return {"ridge_of": ridge_of, "choose": linear_choice_of(family)}
+    takes_log_det = "log_det" in rule.inputs
+    template = index_with_log_det if takes_log_det else index_without_log_det
+    index = specialise(template, {"rule": rule_of(family)}, inline=True)
+    choose = specialise(choose_largest, {"index": index}, part=True)
+    return {
+        "ridge_of": ridge_of, "index": index, "choose": choose, "takes_log_det": takes_log_det
+    }  # fmt: skip
+
+
+def own_size(family: PolicyFamily, K: int, d: int) -> int:
+    """Return how many numbers a policy remembers, or needs to choose."""
+    rule = family.rule
+    assert isinstance(rule, LinearRule)
+    return K if isinstance(rule, LinearIndexRule) else rule.memory_size(K, d)
+
+
 def plan(family: PolicyFamily, rewards: Rewards) -> Plan:
     """Return how a policy is played."""
-    functions, rule = run_slots(rewards), family.rule
-    assert isinstance(rule, LinearRule)
+    functions = {**run_slots(rewards), **slots_of(family)}
     functions["play_each_once"] = specialise(play_none, {}, part=True)
-    names, table = list(family.defaults), family.table is not None
-    has_ridge = "ridge" in names
-    where = {"place": names.index("ridge") + table} if has_ridge else {}
-    functions["ridge_of"] = specialise(own_ridge if has_ridge else unit_ridge, where, part=True)
-
-    takes_index = isinstance(rule, LinearIndexRule)
 
     def size(game: Game) -> int:
         (rows, d), K = game.features.shape, game.means.size
-        mine = K if takes_index else rule.memory_size(K, d)
-        return state_size(rows, K, d, mine)
+        return state_size(rows, K, d, own_size(family, K, d))
 
-    way = play_contexts if rewards.rounds else play_choices
-    if takes_index:
-        functions["takes_log_det"] = "log_det" in rule.inputs
-        template = index_with_log_det if functions["takes_log_det"] else index_without_log_det
-        functions["index"] = specialise(template, {"rule": rule_of(family)}, inline=True)
-        functions["choose"] = specialise(choose_largest, functions, part=True)
-        way = play_contexts if rewards.rounds else play_index
-    else:
-        functions["choose"] = linear_choice_of(family)
-    return Plan(way, functions, state_size=size)
+    way = play_index if isinstance(family.rule, LinearIndexRule) else play_choices
+    return Plan(play_contexts if rewards.rounds else way, functions, state_size=size)
 
 
 ENGINE = Engine("step", LinearRule, obstacle, cost, plan, takes_infinite=True)

@@ -38,6 +38,7 @@ class Evidence:
     squares: Floats
     bounds: tuple[float, float] | None = None
     sigma: float | None = None
+    independent: bool = True  # whether the means of different arms have independent posteriors
 
     @property
     def assumption(self) -> str:

@@ -233,7 +233,7 @@ def believed(
     """Return how likely an arm is to be the best of some, and the mean lead of the best over it."""
     pulls, mean, squares = evidence.pulls[arms], evidence.mean[arms], evidence.squares[arms]
     at, chances = int(np.flatnonzero(arms == leader)[0]), np.empty(len(arms))
-    if not (pulls > 0).all():
+    if not (pulls > 0).all() or not evidence.independent:
         return None, None
     if len(arms) == 1:
         return 1.0, 0.0

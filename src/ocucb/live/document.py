@@ -36,8 +36,7 @@ def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
         "format": "ocucb-bandit",
         "format_version": _VERSION,
         "version": __version__,
-        "policy": policy.name,
-        "own_policy": FAMILIES.get(policy.family.name) is not policy.family,
+        **policy_facts(policy),
         "horizon": parts["horizon"],
         "bounds": None if bounds is None else list(bounds),
         "sigma": sigma,
@@ -56,12 +55,16 @@ def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
     }
 
 
-def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
-    """Return the parts of a bandit, or say in one sentence what is wrong with its document.
+def policy_facts(policy: Policy) -> dict[str, Any]:
+    """Return what a document says about the policy."""
+    return {"policy": policy.name, "own_policy": not policy.is_ours}
 
-    `source` is where it came from; `policy` is the user's own, of which it holds only the name.
+
+def saved_policy(document: dict[str, Any], policy: Any, source: str, kind: str) -> Policy | None:
+    """Return the policy that somebody passed for a document, if it is the one; or None.
+
+    A policy of the user's own must be passed. `kind` is the class that loads the document.
     """
-    document = _document.opened(document, "bandit", _VERSION, source, STEPS)
     name = document.get("policy")
     if policy is not None:
         (policy,) = to_policies([policy])
@@ -70,8 +73,26 @@ def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
     elif document.get("own_policy") is True:
         raise ValueError(
             f"{source} was saved with a policy of your own, {name!r}: "
-            "pass it as Bandit.load(path, policy=...)."
+            f"pass it as {kind}.load(path, policy=...)."
         )
+    return policy  # type: ignore[no-any-return]
+
+
+def named_policy(document: dict[str, Any]) -> Policy:
+    """Return the policy of this package that a document names."""
+    name = take(document, "policy", _document.is_text, "text")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whoever chose the parameters has been warned
+        return parse_policy(name)
+
+
+def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
+    """Return the parts of a bandit, or say in one sentence what is wrong with its document.
+
+    `source` is where it came from; `policy` is the user's own, of which it holds only the name.
+    """
+    document = _document.opened(document, "bandit", _VERSION, source, STEPS)
+    policy = saved_policy(document, policy, source, "Bandit")
     try:
         return _checked(document, policy)
     except (TypeError, ValueError) as error:
@@ -80,19 +101,16 @@ def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
 
 def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     """Return parts of the right types; whether they fit together is for the bandit to check."""
-    name = take(document, "policy", _document.is_text, "text")
+    take(document, "policy", _document.is_text, "text")
     take(document, "own_policy", is_flag, "true or false")
-    if policy is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever chose the parameters has been warned
-            policy = parse_policy(name)
-    arms = take_list(document, "arms", None, _is_name, "strings and whole numbers")
+    policy = policy or named_policy(document)
+    arms = take_list(document, "arms", None, is_name, "strings and whole numbers")
     size, whole, flag = len(arms), "whole numbers from 0 to 2^53", "true or false"
     known = set(arms)
-    retired = set(take(document, "retired", _all(lambda x: _is_name(x) and x in known), _ARMS))
-    bounds = take(document, "bounds", _is_range, "null or a list of 2 numbers")
+    retired = set(take(document, "retired", _all(lambda x: is_name(x) and x in known), _ARMS))
+    bounds = take(document, "bounds", is_range, "null or a list of 2 numbers")
     sigma = take(document, "sigma", lambda x: x is None or is_number(x), "null or a finite number")
-    words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
+    words = take_list(document, "stream", 4, is_word, "hexadecimal words of 64 bits")
     memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
     squares = None
     if _needs_squares(policy, bounds, sigma):
@@ -105,7 +123,7 @@ def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
         "sigma": sigma if bounds is None else None,
         "minimize": take(document, "minimize", is_flag, flag),
         "strict": take(document, "strict", is_flag, flag),
-        "rng": int(take(document, "seed", _is_digits, "a whole number, as text")),
+        "rng": int(take(document, "seed", is_digits, "a whole number, as text")),
         "pulls": take_list(document, "pulls", size, is_whole, whole),
         "open": take_list(document, "open", size, is_whole, whole),
         "sums": take_floats(document, "sums", size),
@@ -184,7 +202,7 @@ def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda given: type(given) is list and all(map(good, given))
 
 
-def _is_range(value: Any) -> bool:
+def is_range(value: Any) -> bool:
     return value is None or (_all(is_number)(value) and len(value) == 2)
 
 
@@ -192,13 +210,13 @@ def _is_horizon(value: Any) -> bool:
     return value is None or _document.is_count(value)
 
 
-def _is_digits(value: Any) -> bool:
+def is_digits(value: Any) -> bool:
     return type(value) is str and re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", value) is not None
 
 
-def _is_name(value: Any) -> bool:
+def is_name(value: Any) -> bool:
     return type(value) in (str, int)
 
 
-def _is_word(value: Any) -> bool:
+def is_word(value: Any) -> bool:
     return type(value) is str and re.fullmatch("[0-9a-f]{1,16}", value) is not None

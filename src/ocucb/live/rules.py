@@ -14,7 +14,7 @@ import numpy as np
 
 from .._text import LARGEST_COUNT, shown, to_float
 from .._types import Floats
-from ..policies import FAMILIES, LinearRule, Policy, to_policies
+from ..policies import FAMILIES, LINEAR, LinearRule, Policy, to_policies
 from ..random import to_seed
 
 LARGEST_REWARD = 1e100  # sums of these stay far from overflow
@@ -99,11 +99,19 @@ def to_rules(
     minimize: bool,
     strict: bool,
     rng: Any,
+    linear: bool = False,
 ) -> Rules:
-    """Return the rules of a bandit with these arguments, or say what is wrong with them."""
-    (given,) = to_policies([default_policy(bounds, sigma) if policy is None else policy])
-    if isinstance(given.family.rule, LinearRule):
-        raise ValueError(f"{given.label} needs arms with features, which a bandit does not have.")
+    """Return the rules of a bandit with these arguments, or say what is wrong with them.
+
+    A `linear` one has a model of arms with features.
+    """
+    if policy is None:
+        policy = LINEAR["lin-ocucb"]() if linear else default_policy(bounds, sigma)
+    (given,) = to_policies([policy])
+    if isinstance(given.family.rule, LinearRule) != linear:
+        what = "does not look at" if linear else "needs arms with"
+        other = "Bandit" if linear else "LinearBandit"
+        raise ValueError(f"{given.label} {what} features: use ocucb.{other}.")
     given = given.retaken()
     bounds, sigma = _scale(bounds, sigma)
     if horizon is None and given.family.table is not None:
@@ -121,10 +129,11 @@ def to_rules(
     binary = form.family.binary
     if binary and not unit:
         raise ValueError(f"{given.label} needs rewards of 0 and 1: pass bounds=(0, 1).")
-    if sigma is None and form.family.needs_sigma:
+    if sigma is None and (linear or form.family.needs_sigma):
+        learner = "" if linear else ", or use ocucb-normal, which learns it"
         raise ValueError(
-            f"{given.label} has to know how much rewards vary: pass bounds=(low, high) or sigma=, "
-            "or use ocucb-normal, which learns it."
+            f"{given.label} has to know how much rewards vary: pass bounds=(low, high) or sigma="
+            f"{learner}."
         )
     zero = 1.0 if binary or form != given else 0.0
     seed, minimize, strict = to_seed(rng), bool(minimize), bool(strict)

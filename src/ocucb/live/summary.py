@@ -135,13 +135,13 @@ class Summary:
 
     def _cells(self) -> list[tuple[str, ...]]:
         """Return the table as text: a header, and a row for each arm that is shown."""
-        digits = _digits(self.high - self.low)
+        digits = digits_of(self.high - self.low)
         level = f"{100 * self.level:g}% interval ({'all' if self.simultaneous else 'each'})"
         rows: list[tuple[str, ...]] = [("arm", "pulls", "open", "mean", level, "index", "share")]
         for i in self.shown():
             name = f"{self.arms[i]} (retired)" if self.retired[i] else f"{self.arms[i]}"
             numbers = (self.mean[i], self.low[i], self.high[i], self.index[i])
-            mean, low, high, index = (_text(number, digits) for number in numbers)
+            mean, low, high, index = (number_text(number, digits) for number in numbers)
             both = f"{low}–{high}" if np.isfinite(self.high[i] - self.low[i]) else ""
             share = f"{100 * self.share[i]:.1f}%"
             rows.append((name, f"{self.pulls[i]:,}", f"{self.open[i]:,}", mean, both, index, share))
@@ -274,7 +274,7 @@ def _explain(policy: Policy, state: State, chosen: int, minimize: bool) -> str:
     return f"its index is the {best}"
 
 
-def _digits(widths: Floats) -> int:
+def digits_of(widths: Floats) -> int:
     """Return how many decimals show the narrowest interval to two digits."""
     known = widths[widths > 0]
     if not known.size:
@@ -282,7 +282,7 @@ def _digits(widths: Floats) -> int:
     return int(min(9, max(3, 1 - np.floor(np.log10(known.min())))))
 
 
-def _text(value: float, digits: int) -> str:
+def number_text(value: float, digits: int) -> str:
     if value != value:
         return ""
     return f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.4g}"

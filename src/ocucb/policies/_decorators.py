@@ -241,6 +241,9 @@ def linear_policy(function: Callable[..., Any], /, **facts: Any) -> PolicyFamily
         memory : callable
             ``memory(arms, dimension)``: how many numbers a function that chooses remembers in
             `memory`.
+        probabilities : callable
+            ``probabilities(t, horizon, model, sigma, memory, ...)`` writes to the beginning of
+            `memory` how likely the function is to pick each arm; nan if that is not known.
 
     Returns
     -------

@@ -20,15 +20,18 @@ def one_for_each(arms: int, dimension: int) -> int:
 
 
 @compiled
-def cholesky(matrix: Any, factor: Any) -> None:
-    """Write the lower triangular factor of a positive semidefinite matrix."""
+def cholesky(matrix: Any, factor: Any, least: float) -> None:
+    """Write the lower triangular factor of a positive semidefinite matrix.
+
+    Squares on its diagonal are at least `least`, whatever rounding errors say.
+    """
     for i in range(matrix.shape[0]):
         for j in range(i + 1):
             total = matrix[i, j]
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
             if i == j:
-                factor[i, i] = sqrt(max(0.0, total))
+                factor[i, i] = sqrt(max(least, total))
             else:
                 factor[i, j] = total / factor[j, j] if factor[j, j] > 0.0 else 0.0
 
@@ -43,7 +46,7 @@ def sample_means(model: Any, scale: float, values: Any, room: Any, stream: Any) 
     factor = room[: size * size].reshape(size, size)
     noise, drawn = room[size * size :][:size], room[size * size + size :][:size]
     for number in range(count):
-        cholesky(model.inverse[number], factor)
+        cholesky(model.inverse[number], factor, 0.0)
         for i in range(size):
             noise[i] = normal(stream)
         for i in range(size):
@@ -87,12 +90,13 @@ def draw_by_share(shares: Any, stream: Any) -> int:
 
 @compiled
 def invert(gram: Any, ridge: float, inverse: Any) -> float:
-    """Write the inverse of a positive definite matrix, which is overwritten by its factor.
+    """Write the inverse of ``ridge * I`` plus a positive semidefinite matrix.
 
-    Returns the logarithm of its determinant, minus that of ``ridge`` times the unit matrix.
+    It is given that sum, which is overwritten by its factor. Returns the logarithm of its
+    determinant, minus that of ``ridge * I``.
     """
     d, total = gram.shape[0], 0.0
-    cholesky(gram, gram)
+    cholesky(gram, gram, 0.5 * ridge)  # in exact arithmetic, no square is below the ridge
     for i in range(d):
         total += log(gram[i, i] * gram[i, i] / ridge)
     for c in range(d):
@@ -122,7 +126,7 @@ def weighted_inverse(x: Any, counts: Any, tiny: float, gram: Any, inverse: Any) 
                 scaled = counts[arm] * x[arm, i]
                 for j in range(d):
                     gram[i, j] += scaled * x[arm, j]
-    invert(gram, 1.0, inverse)
+    invert(gram, tiny, inverse)
 
 
 @compiled

@@ -243,6 +243,7 @@ class LinearChoiceRule(LinearRule):
     """A function that looks at the model and picks an arm."""
 
     memory: Callable[[int, int], int] | None = None
+    probabilities: Callable[..., None] | None = None
 
     forms = (("t", "horizon", "model", "sigma", "memory", "stream"),)
     kind = "linear choice"
