@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -55,6 +56,22 @@ def random_laws(count):
         mean = float(chances @ grid)
         if mean < 0.95:
             yield grid, chances, mean, mean + (1.0 - mean) * rng.uniform(0.02, 0.9)
+
+
+def test_a_sampler_without_bounds_is_noted_where_they_would_help():
+    """A KL policy would play its Gaussian form on rewards in [0, 1], and nobody would know why."""
+
+    def coin(mean, scale, stream):
+        return 1.0 if uniform(stream) < mean else 0.0
+
+    unknown = ocucb.custom_rewards(coin, [0.5, 0.4], sigma=0.5)
+    with pytest.warns(UserWarning, match=r"KL-UCB plays as on Gaussian .* pass bounds=\(0, 1\)"):
+        ocucb.simulate("kl-ucb", unknown, 50, runs=2, rng=1)
+    told = ocucb.custom_rewards(coin, [0.5, 0.4], bounds=(0, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ocucb.simulate("kl-ucb", told, 50, runs=2, rng=1)
+        ocucb.simulate("ucb", unknown, 50, runs=2, rng=1)
 
 
 def test_the_divergence_lies_between_those_of_clicks_and_of_all_that_is_known():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from numba.core.codegen import JITCPUCodegen
 
 import ocucb
 from ocucb import _cache_files
@@ -235,6 +236,26 @@ def test_an_engine_from_outside_is_not_kept():
     for play_run, kept in ((plan.play_run, True), (_play_last, False)):
         kernel = Kernel(plan._replace(play_run=play_run))
         assert isinstance(kernel._play_runs._cache, CodeCache) is kept
+
+
+def test_only_what_python_calls_becomes_machine_code(monkeypatch):
+    """Parts of a kernel are linked into it; a policy of one's own is compiled in every process."""
+    made = []
+    add = JITCPUCodegen._add_module
+
+    def noted(codegen, module):
+        made.append(module.name)
+        return add(codegen, module)
+
+    monkeypatch.setattr(JITCPUCodegen, "_add_module", noted)
+
+    @ocucb.index_policy(unplayed_index="nonincreasing")
+    def fresh(pulls, t, horizon, arms):
+        return 3.0 / pulls**0.5
+
+    ocucb.simulate(fresh, ocucb.gap(), 100, runs=10, rng=1, sampling="plain", engine="skip")
+    kernels = [name for name in made if name.startswith("play_")]
+    assert [name.partition("-")[0] for name in kernels] == ["play_runs"]
 
 
 def test_sources_that_change_while_a_process_runs(tmp_path):

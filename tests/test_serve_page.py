@@ -8,6 +8,8 @@ import pytest
 
 from helpers import wait_until
 from ocucb.serve.client import Client
+from ocucb.serve.storage import Storage
+from ocucb.serve.tokens import add_token
 from serving import Server
 
 NAMES = [
@@ -21,7 +23,9 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    server = Server(str(tmp_path_factory.mktemp("page") / "store.db"), "--log-level", "warning")
+    store = str(tmp_path_factory.mktemp("page") / "store.db")
+    server = Server(store, "--log-level", "warning")
+    server.store = store
     token = server.token()
     rng = random.Random(1)
     with Client(server.url, "shop", token) as client:
@@ -36,6 +40,16 @@ def played(tmp_path_factory):
     yield server, token
     assert server.terminate() == 0
 
+
+# The part of the chart of shares that is painted, whatever the colour.
+PAINTED = """
+const { chartArea: area, ctx, currentDevicePixelRatio: ratio } = Chart.getChart('shares');
+const [x, y, w, h] = [area.left + 2, area.top + 2, area.width - 4, area.height - 4];
+const { data } = ctx.getImageData(x * ratio, y * ratio, w * ratio, h * ratio);
+let painted = 0;
+for (let i = 3; i < data.length; i += 4) painted += data[i] > 200;
+return painted / (data.length / 4);
+"""
 
 # The page replaces its elements whenever something happens: look at them in one go, in the page.
 
@@ -86,15 +100,15 @@ def test_the_page_in_a_browser(browser, played):
     assert row.startswith("shop ok")
     assert browser.execute_script("return document.cookie") == "", "scripts cannot see the token"
 
-    assert look(browser, ".pages a", "one.hidden") == [True, True], "all are on this page"
+    assert look(browser, "#first, #next", "one.hidden") == [True, True], "all are on this page"
     with Client(server.url, "another", token) as client:
         client.create(["a", "b"], "ocucb", 100, bounds=[0, 1])
     browser.get(f"{server.url}/?limit=1")
     wait_until(lambda: look(browser, "#bandits a", "one.innerText") == ["another"], "a page")
-    assert look(browser, ".pages a", "one.hidden") == [True, False]
+    assert look(browser, "#first, #next", "one.hidden") == [True, False]
     look(browser, "#next", "one.click()")
     wait_until(lambda: look(browser, "#bandits a", "one.innerText") == ["shop"], "the next page")
-    assert look(browser, ".pages a", "one.hidden") == [False, True]
+    assert look(browser, "#first, #next", "one.hidden") == [False, True]
 
     look(browser, "#bandits a", "one.click()")
     wait_until(lambda: text(browser, "#connection") == "live", "the bandit")
@@ -128,13 +142,10 @@ def test_the_page_in_a_browser(browser, played):
             look_at_the_bandit(browser)
             assert (brightness(browser) > 200) == (scheme == "light")
             assert (brightness(browser) < 60) == (scheme == "dark")
-            size = "return [document.documentElement.scrollWidth, window.innerWidth]"
-            wide, room = browser.execute_script(size)
-            assert wide <= room, "nothing sticks out"
+            assert_all_fits(browser)
             browser.get(f"{server.url}/")
             wait_until(lambda: "shop" in text(browser, "main"), "the list")
-            wide, room = browser.execute_script(size)
-            assert wide <= room
+            assert_all_fits(browser)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
     browser.find_element("css selector", ".top button").click()
@@ -150,32 +161,167 @@ def test_the_page_says_that_sigma_is_unknown(browser, played):
         decisions = client.ask(9)
         client.tell(decisions[:8], [0.5, 1.5, 0.25, 2.0, 1.0, 0.75, 0.8, 1.2])
     device(browser, 1280, 900)
-    browser.get(f"{server.url}/login")
-    browser.find_element("name", "token").send_keys(token)
-    browser.find_element("css selector", ".login button").click()
-    wait_until(lambda: "unknown" in text(browser, "main"), "the list")
+    log_in(browser, server, token)
     assert "10 of 1,000 or more" in " ".join(look(browser, "#bandits tbody td", "one.innerText"))
     browser.get(f"{server.url}/bandits/unknown")
-    wait_until(lambda: look(browser, "#arms svg circle", "1"), "the arms")
+    wait_until(lambda: look(browser, "#arms .bar .mean", "1"), "the arms")
     assert "sigma unknown (intervals hold for normal rewards)" in text(browser, "#rules")
-    titles = look(browser, "#arms svg title", "one.textContent")
-    assert all(title.endswith("too few rewards for an interval") for title in titles)
-    assert look(browser, "#arms svg line.stroked[stroke-width='3']", "1") == []
+    ends = look(browser, "#arms .ends", "one.textContent")
+    assert set(ends) == {"too few rewards for an interval"}
+    assert look(browser, "#arms .bar .range", "1") == []
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
+def test_administrators_act_on_the_page_once_they_have_confirmed(browser, played):
+    server, token = played
+    device(browser, 390, 844)
+    log_in(browser, server, token)
+    look(browser, "summary", "one.click()")
+    given = {"name": "made-here", "arms": "first\n<b>second</b>\n\n", "expiry": "60"}
+    for name, value in given.items():
+        browser.find_element("css selector", f"#create [name={name}]").send_keys(value)
+    press(browser, "#create button")
+    wait_until(lambda: browser.current_url.endswith("/bandits/made-here"), "it is made")
+    wait_until(lambda: text(browser, "#connection") == "live", "the bandit")
+    with Client(server.url, "made-here", token) as client:
+        found = client.summary()
+        assert [arm["arm"] for arm in found["arms"]] == ["first", "<b>second</b>"]
+        assert (found["bounds"], found["expiry"], found["open_horizon"]) == ([0, 1], 60, True)
+
+        press(browser, "[data-change=paused]", confirm=False)
+        assert not client.summary()["paused"], "nothing happens unconfirmed"
+        press(browser, "[data-change=paused]")
+        wait_until(lambda: text(browser, "#state") == "paused", "paused")
+        wait_until(lambda: text(browser, "[data-change=paused]") == "Resume", "resume")
+        press(browser, "[data-change=paused]")
+        wait_until(lambda: not client.summary()["paused"], "resumed")
+        browser.find_element("css selector", "#add input").send_keys("third")
+        press(browser, "#add button")
+        wait_until(lambda: len(client.summary()["arms"]) == 3, "a new arm")
+        browser.find_element("css selector", "#extend input").send_keys("5000")
+        press(browser, "#extend button")
+        wait_until(lambda: client.summary()["horizon"] == 5000, "a horizon")
+        browser.find_element("css selector", "#extend input").send_keys("7")
+        press(browser, "#extend button")
+        wait_until(lambda: "horizon" in text(browser, "#manage .problem"), "why not")
+        wait_until(lambda: len(look(browser, "#arms .acts button", "1")) == 3, "three arms")
+        press(browser, "#arms .acts button")
+        wait_until(lambda: client.summary()["arms"][0]["retired"], "retired")
+        wait_until(lambda: text(browser, "#arms .acts button") == "Bring back", "and back")
+        press(browser, "#arms .acts button")
+        wait_until(lambda: not client.summary()["arms"][0]["retired"], "brought back")
+        wait_until(lambda: len(look(browser, "#winner option", "1")) == 3, "three to choose from")
+        look(browser, "#winner select", "one.value = 'third'")
+        press(browser, "#winner button")
+        left = lambda: [one["arm"] for one in client.summary()["arms"] if not one["retired"]]  # noqa: E731
+        wait_until(lambda: left() == ["third"], "the winner")
+        press(browser, "[data-change=archived]")
+        wait_until(lambda: text(browser, "#state") == "archived", "archived")
+    refusals = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert all("409" in entry["message"] for entry in refusals), "of a shorter horizon"
+    browser.get(f"{server.url}/?archived=true")
+    wait_until(lambda: "made-here" in text(browser, "#bandits"), "the list of archived ones")
+
+
+def test_who_may_not_administer_sees_nothing_to_press(browser, played, tmp_path):
+    server, _ = played
+    decider = add_token(storage := Storage(server.store), "decide")
+    storage.close()
+    device(browser, 1280, 900)
+    log_in(browser, server, decider)
+    assert look(browser, "#create, meta[name=csrf]", "1") == []
+    browser.get(f"{server.url}/bandits/shop")
+    wait_until(lambda: text(browser, "#connection") == "live", "the bandit")
+    assert look(browser, "#manage, .acts, meta[name=csrf]", "1") == []
+
+
+def test_ticks_are_steps_that_a_person_would_choose(browser, played):
+    server, token = played
+    log_in(browser, server, token)
+    load = "const { ticks } = await import('/static/page.js'); "
+    script = f"{load} return arguments[0].map(([a, b]) => ticks(a, b))"
+    rng = random.Random(3)
+    ranges = [(0, 508), (0.031, 0.204), (-3, 12), (0, 1e-9), (5, 5), (0, 1e12), (-7e5, -2)]
+    ranges += [sorted((rng.gauss(0, 1), rng.gauss(0, 1))) for _ in range(50)]
+    for (low, high), marks in zip(ranges, browser.execute_script(script, ranges), strict=True):
+        step = marks[1] - marks[0]
+        mantissa = float(f"{step:e}".partition("e")[0])
+        assert min(abs(mantissa - good) for good in (1, 2, 5, 10)) < 1e-4
+        assert 2 <= len(marks) <= 8
+        assert marks[0] <= low + 1e-9 * step
+        assert marks[-1] >= high - 1e-9 * step
+        assert marks[0] > low - step * 1.000001
+    assert browser.execute_script(script, [(0, 508)]) == [[0, 200, 400, 600]]
+
+
+def log_in(browser, server, token):
+    browser.get(f"{server.url}/login")
+    browser.find_element("name", "token").send_keys(token)
+    browser.find_element("css selector", ".login button").click()
+    wait_until(lambda: "shop" in text(browser, "main"), "the list")
+
+
+def press(browser, selector, confirm=True):
+    """Press a button, and answer the question that follows."""
+    browser.execute_script(
+        "setTimeout((one) => one.click(), 0, document.querySelector(arguments[0]))", selector
+    )
+    wait_until(lambda: asked(browser), f"the question of {selector}")
+    question = browser.switch_to.alert
+    question.accept() if confirm else question.dismiss()
+
+
+def asked(browser):
+    exceptions = pytest.importorskip("selenium.common.exceptions")
+    try:
+        return bool(browser.switch_to.alert.text)
+    except exceptions.NoAlertPresentException:
+        return False
+
+
+def assert_all_fits(browser):
+    """Nothing sticks out of the window, nothing is hidden behind a scroll bar or cut off."""
+    size = "return [document.documentElement.scrollWidth, window.innerWidth]"
+    wide, room = browser.execute_script(size)
+    assert wide <= room
+    cut = "getComputedStyle(one).overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1"
+    assert not any(look(browser, "main *:not(textarea, input, select)", cut))
+    reach = "[one.getBoundingClientRect().left, one.getBoundingClientRect().right]"
+    for left, right in look(browser, "main td, main canvas, main .bar", reach):
+        assert 0 <= left <= right <= room + 1
+
+
 def look_at_the_bandit(browser):
-    wait_until(lambda: look(browser, "#rewards polyline", "1"), "the curves")
+    count = "window.Chart?.getChart(id)?.data.datasets.length ?? 0"
+    drawn = f"return ['shares', 'rewards'].map((id) => {count})"
+    wait_until(lambda: browser.execute_script(drawn) == [len(NAMES), 2], "the charts")
     assert browser.title == "shop · ocucb", "no arm's name was run"
     assert look(browser, "main img, main script", "one.outerHTML") == []
-    assert look(browser, "#arms td.name", "one.title") == NAMES
-    assert look(browser, "#arms td.name", "one.textContent")[-1] == "plain (control)"
-    assert look(browser, "#shares .legend > span", "one.textContent") == NAMES
-    areas = look(browser, "#shares polygon", "one.getBoundingClientRect().width")
-    assert len(areas) == len(NAMES)
-    assert min(areas) > 200
-    assert len(look(browser, "#arms svg circle", "1")) == len(NAMES)
-    assert len(look(browser, "#rewards polyline", "1")) == 2
+    names = look(browser, "#arms tbody td.name", "one.textContent")
+    assert names == [*NAMES[:-1], "plain (control)"]
+    assert look(browser, "#key > span", "one.textContent") == NAMES
+    widths = look(browser, "main canvas", "one.getBoundingClientRect().width")
+    assert min(widths) > 200
+    for kind in ("mean", "range"):
+        assert len(look(browser, f"#arms .bar .{kind}", "1")) == len(NAMES)
+    assert len(look(browser, "#arms .bar .index", "1")) == len(NAMES) - 1, "the control has none"
+    # every number can be read: rates as percentages, and a scale with ticks
+    for label in ("mean", "index"):
+        said = look(browser, f"#arms td[data-label={label}]", "one.innerText.trim()")
+        assert all(one.endswith("%") for one in said[: len(NAMES) - 1])
+    ends = look(browser, "#arms .ends", "one.innerText")
+    assert all(one.count("%") == 2 for one in ends)
+    scale = look(browser, "#scale span", "one.innerText")
+    assert len(scale) >= 3
+    assert all(one.endswith("%") for one in scale)
+    ticks = "return Chart.getChart('shares').scales.x.ticks.map((one) => one.label)"
+    labels = browser.execute_script(ticks)
+    assert [rounds for rounds, _ in labels][:2] in (["0", "50"], ["0", "100"])
+    assert all(clock.count(":") >= 1 for _, clock in labels), "and when it was"
+    shares = "return Chart.getChart('shares').data.datasets.map((one) => one.said)"
+    for at in zip(*browser.execute_script(shares), strict=True):
+        assert sum(at) == pytest.approx(1)
+    assert browser.execute_script(PAINTED) > 0.99, "no gaps between the bands"
     assert text(browser, "#next").startswith("round 30")
     assert "The control 'plain' gets 10%." in text(browser, "#next")
     assert text(browser, "#total-expired") == "0"

@@ -14,10 +14,12 @@ from starlette.testclient import TestClient
 from helpers import ROOT, invoke, wait_until
 from ocucb.serve import answers, commands, lanes, middleware, report
 from ocucb.serve.answers import Rejected
+from ocucb.serve.authentication import csrf_token
 from ocucb.serve.check import check
 from ocucb.serve.errors import Overloaded, Refused
 from ocucb.serve.models import DecisionsRequest
 from ocucb.serve.service import Service
+from ocucb.serve.tokens import add_token
 from ocucb.serve.turn import Work
 from serving import RULES, Http, rules
 
@@ -111,7 +113,7 @@ def test_answers_do_not_wait_for_acknowledgements(tmp_path, monkeypatch):
 
 
 def test_a_foreign_page_cannot_use_the_cookie(http):
-    """The cookie only reads, other sites do not get it sent, and scripts cannot see it."""
+    """Alone it only reads; other sites do not get it sent, and scripts cannot see it."""
     client = TestClient(http.app)
     answer = client.post("/login", data={"token": http.admin}, follow_redirects=False)
     assert answer.status_code == 303
@@ -125,6 +127,35 @@ def test_a_foreign_page_cannot_use_the_cookie(http):
     assert client.get("/v1/bandits").status_code == 401
     assert client.post("/login", data={"token": "wrong"}).status_code == 401
     assert client.get("/", follow_redirects=False).headers["location"] == "/login"
+
+
+def test_our_own_page_changes_things_with_a_text_that_no_other_can_know(http):
+    def proof_of(client):
+        return re.findall('name="csrf" content="([0-9a-f]{64})"', client.get("/").text)
+
+    def pause(client, proof, **more):
+        headers = {"X-CSRF-Token": proof, **more}
+        return client.patch("/v1/bandits/x", json={"paused": True}, headers=headers).status_code
+
+    admin, other, decider = (TestClient(http.app) for _ in range(3))
+    tokens = http.admin, add_token(http.storage, "administer"), http.decider
+    for client, token in zip((admin, other, decider), tokens, strict=True):
+        client.post("/login", data={"token": token})
+    (proof,), (others,) = proof_of(admin), proof_of(other)
+    assert proof_of(decider) == [], "it could do nothing with it"
+    assert proof != others
+    for wrong in (others, "", "x", proof[:-1], proof.upper(), "²"):
+        assert pause(admin, wrong.encode()) in (401, 403), wrong
+    assert pause(decider, csrf_token(http.decider)) == 403, "the scope counts, too"
+    assert pause(TestClient(http.app), csrf_token("")) == 401
+    evil = {"sec-fetch-site": "cross-site", "origin": "https://evil.example"}
+    for key, value in evil.items():
+        assert pause(admin, proof, **{key: value}) == 403
+    assert not http("GET", "/v1/bandits/x").json()["paused"]
+    assert pause(admin, proof, **{"sec-fetch-site": "same-origin"}) == 200
+    assert http("GET", "/v1/bandits/x").json()["paused"]
+    decide = admin.post("/v1/bandits/x/decisions", headers={"X-CSRF-Token": proof})
+    assert decide.status_code == 401, "a page makes no decisions"
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout"])

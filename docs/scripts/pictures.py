@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent
 # the page that shows how a picture is made, and the file that it writes
 SHOWN = {
+    "trace": ("simulation.md", "run.png"),
     "panel": ("howto/figures.md", "panel.pdf"),
     "sweeps": ("howto/sweeps.md", "gaps.png"),
     "gittins": ("gittins.md", "gittins.png"),

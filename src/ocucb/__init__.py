@@ -55,6 +55,7 @@ _HOME = {
     "results": ["Estimate", "PolicyResult", "SimulationResult"],
     "simulation": ["SimulationInterrupted", "simulate"],
     "store": ["Store", "StoreError"],
+    "tracing": ["Trace", "trace"],
     "tuning": ["TuningInterrupted", "TuningResult", "tune"],
     "sweeps": ["Maximum", "SweepCurve", "SweepInterrupted", "SweepResult", "sweep"],
 }
@@ -118,6 +119,8 @@ if TYPE_CHECKING:
     from .sweeps import SweepInterrupted as SweepInterrupted
     from .sweeps import SweepResult as SweepResult
     from .sweeps import sweep as sweep
+    from .tracing import Trace as Trace
+    from .tracing import trace as trace
     from .tuning import TuningInterrupted as TuningInterrupted
     from .tuning import TuningResult as TuningResult
     from .tuning import tune as tune

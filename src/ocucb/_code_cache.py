@@ -42,7 +42,17 @@ _SETTINGS = (
 NO_KERNELS = frozenset(
     [
         *("figures", "results", "specification", "store", "scheduler", "progress", "simulation"),
-        *("tuning", "sweeps", "testing", "theory", "reports", "paper", "league", "planning"),
+        *(
+            "tracing",
+            "tuning",
+            "sweeps",
+            "testing",
+            "theory",
+            "reports",
+            "paper",
+            "league",
+            "planning",
+        ),
         *("serve", "cli"),
         "__main__",
     ]

@@ -22,6 +22,7 @@ from ._compile import cores
 from ._keywords import hinted
 from ._text import remedy, shown, to_count, to_float
 from ._types import Counts
+from ._users import is_ours
 from ._waiting import Interrupts, interruptible
 from .engine import choose_engine
 from .importance import FEWEST_TILTED
@@ -180,17 +181,7 @@ def simulate(
         raise ValueError("a store needs a seed to resume from: pass rng=, for example rng=1.")
     seed = to_seed(rng)
     for policy in players:
-        if policy.family.binary and not problem.rewards.binary:
-            kind = problem.rewards.name
-            raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
-        if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
-            raise ValueError(
-                f"{policy.label} plays arms with features only: make some with ocucb.linear."
-            )
-        if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
-            raise ValueError(
-                f"{policy.label} needs features that stay the same, but these change every round."
-            )
+        check_rewards(policy, problem)
     jobs = []
     for policy in players:
         specification = specify(policy, problem, horizon, times, seed, engine)
@@ -241,6 +232,32 @@ def simulate(
     result = _result(jobs)
     assert result is not None
     return result
+
+
+def check_rewards(policy: Policy, problem: AnyProblem) -> None:
+    """Refuse a problem that a policy does not play, and warn if it may not know what it could."""
+    rewards = problem.rewards
+    if (
+        rewards.bounds is None
+        and not is_ours(rewards.sample)
+        and policy.family.bounded_form is not None
+    ):
+        warnings.warn(
+            f"{policy.label} plays as on Gaussian rewards, since nothing says where those of "
+            f"{rewards.name} lie: if it is between 0 and 1, pass bounds=(0, 1).",
+            stacklevel=4,
+        )
+    if policy.family.binary and not problem.rewards.binary:
+        kind = problem.rewards.name
+        raise ValueError(f"{policy.label} plays Bernoulli rewards only, but these are {kind}.")
+    if isinstance(policy.family.rule, LinearRule) and not problem.typical.features.size:
+        raise ValueError(
+            f"{policy.label} plays arms with features only: make some with ocucb.linear."
+        )
+    if getattr(policy.family.rule, "fixed_actions", False) and problem.rewards.rounds:
+        raise ValueError(
+            f"{policy.label} needs features that stay the same, but these change every round."
+        )
 
 
 def specify(

@@ -12,7 +12,8 @@ import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -30,7 +31,7 @@ from ._waiting import at_fork
 from .engine import NUMERICS, Engine, Kernel, Outcome, Rows
 from .importance import PLAIN, Mixture, Pilot, failure_cost, run_weights
 from .laws import Drawn
-from .policies import Policy
+from .policies import LinearRule, Policy
 from .policies._families import formula_raised
 from .priors import AnyProblem, Prior
 from .problems import Problem
@@ -235,16 +236,53 @@ class Specification:
         game = self._game(problem)
         outcome = engines.new_outcome(runs, game, by_arm)
         kernel, arguments = self._kernel, self._arguments  # whose errors are not the formula's
-        try:
+        with self._formula_errors(problem):
             kernel(arguments, game, self._key, first, outcome, stop, rows)
+        if stop[0]:
+            raise Stopped
+        self._check_outcome(problem, outcome, first, rows)
+        return outcome
+
+    def round_by_round(self, number: int) -> tuple[Floats, Floats, Floats]:
+        """Play one run, and return the regret after each round, and arms' pulls and summed rewards.
+
+        These two have a row for each round.
+        """
+        assert isinstance(self.problem, Problem)
+        game, arms = self._game(self.problem), self.problem.arms
+        kernel, arguments, stop = self._kernel, self._arguments, np.zeros(1, dtype=np.bool_)
+        run = kernel.start(game, self._key, number)
+        regret, (pulls, sums) = np.empty(self.horizon), np.zeros((2, self.horizon, arms))
+        linear = isinstance(self.policy.family.rule, LinearRule)
+        first = 1 if linear else min(arms, self.horizon)  # others play each arm once, all at once
+        for last in (first, *range(first + 1, self.horizon + 1)):
+            rounds = np.arange(1 if last == first else last, last + 1)
+            part = game._replace(checkpoints=rounds)
+            outcome = engines.new_outcome(1, part)
+            with self._formula_errors(self.problem):
+                kernel.play_on(arguments, part, run, outcome, stop)
+            self._check_outcome(self.problem, outcome, number, None)
+            regret[rounds - 1], pulls[last - 1], sums[last - 1] = outcome.regret, *run[1::-1]
+        for t in range(first - 1):
+            pulls[t, : t + 1], sums[t, : t + 1] = 1.0, sums[first - 1, : t + 1]
+        return regret, pulls, sums
+
+    @contextmanager
+    def _formula_errors(self, problem: Problem) -> Iterator[None]:
+        """Say in one sentence what a policy's formula raised."""
+        try:
+            yield
         except IndexError:
             raise ValueError(self.policy.family.out_of_bounds(problem.arms)) from None
         except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
             raise ValueError(
                 f"{self.policy.label} could not choose an arm: {formula_raised(error)}"
             ) from error
-        if stop[0]:
-            raise Stopped
+
+    def _check_outcome(
+        self, problem: Problem, outcome: Outcome, first: int, rows: Rows | None
+    ) -> None:
+        """Refuse what a formula or a sampler must not give."""
         failed = ~np.isfinite(outcome.regret).all(axis=1)
         if failed.any():
             rewards, row = problem.rewards, int(failed.argmax())
@@ -261,7 +299,6 @@ class Specification:
                 f"{self.policy.label} could not choose an arm in run {run}: its formula "
                 f"gave {self.policy.family.rule.failure(reason)}."
             )
-        return outcome
 
     def unseen(self, runs: int) -> float:
         """Return the standard error of the mean regret owing to failures that no run has shown.

@@ -8,12 +8,28 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._interrupt import on_interrupt
-from .shared import Dask, Text, Workers, cluster, count, deliver, option, share
+from .shared import (
+    Dask,
+    Horizon,
+    Rewards,
+    Text,
+    Workers,
+    cluster,
+    count,
+    deliver,
+    option,
+    problem_or_prior,
+    rounds_of,
+    share,
+)
+
+if TYPE_CHECKING:
+    from ..priors import AnyProblem
 
 _Seed = Annotated[str, option("N", "Seed.")]
 _Folder = Annotated[Path, option("DIR", "Folder for data, figures and the page.")]
@@ -113,6 +129,27 @@ def league(
             "--policy -p",
         ),
     ] = None,
+    problem: Annotated[
+        list[str] | None,
+        option(
+            "NAME:KEY=VALUE,...",
+            "A problem of your own, instead of the league's or besides those that are named: "
+            "gap:K=3,gap=0.1; repeat for several.",
+        ),
+    ] = None,
+    means: Annotated[
+        list[str] | None,
+        option("LIST", "The same, by the expected rewards of its arms: 0.05,0.04; repeatable."),
+    ] = None,
+    prior: Annotated[
+        list[str] | None,
+        option("NAME:KEY=VALUE,...", "The same, drawn for each run: headlines:K=4; repeatable."),
+    ] = None,
+    rewards: Rewards = "gaussian",
+    sigma: Annotated[
+        Text, option("LIST", "Standard deviation of their rewards: one number, or one per arm.")
+    ] = None,
+    horizon: Horizon = None,
     out: _Folder = Path("league"),
     precision: Annotated[
         Text,
@@ -142,6 +179,8 @@ def league(
     `ocucb league --policy mypolicy.py:mine`
 
     `ocucb league two ten --precision 10%`
+
+    `ocucb league --means 0.05,0.04,0.04 --rewards bernoulli --horizon 2e4 -p mypolicy.py:mine`
     """
     from ..league import load_policy, play_league
     from ..league.measure import PRECISION
@@ -153,11 +192,35 @@ def league(
             parts or [],
             out,
             policies=[load_policy(place) for place in policy or []],
+            problems=_problems(means, problem, prior, rewards, sigma, horizon),
             precision=share(precision, "--precision", PRECISION),
             **_common(runs, seed, workers, dask),
         )
     lines = [done.answer] if done.answer else []
     deliver("\n".join([*lines, str(done.files[-1])]), failures=done.failures)
+
+
+def _problems(
+    means: list[str] | None,
+    instances: list[str] | None,
+    priors: list[str] | None,
+    rewards: str,
+    sigma: str | None,
+    horizon: str | None,
+) -> list[tuple[AnyProblem, int]]:
+    """Return the problems that options describe, with their horizons."""
+    given = [
+        *((text, None, None) for text in means or []),
+        *((None, text, None) for text in instances or []),
+        *((None, None, text) for text in priors or []),
+    ]
+    if not given and (rewards != "gaussian" or sigma is not None or horizon is not None):
+        raise ValueError(
+            "--rewards, --sigma and --horizon are for a problem of your own: add --means, "
+            "--problem or --prior."
+        )
+    problems = [problem_or_prior(*what, rewards, sigma) for what in given]
+    return [(problem, rounds_of(horizon, problem, "1e4")) for problem in problems]
 
 
 def _common(runs: str | None, seed: str, workers: str | None, dask: str | None) -> dict[str, Any]:

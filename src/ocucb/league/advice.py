@@ -19,6 +19,7 @@ from functools import partial
 from .._text import listed
 from ..reports.estimates import margin
 from .measure import RARE
+from .pairs import pairs_of
 from .problems import DISASTER, FEW_ARMS, HEADLINES, KINDS, SHORT, Contest
 from .standings import Player, Row, Standings
 
@@ -131,7 +132,10 @@ def safe(standings: Standings, contests: Sequence[Contest]) -> list[Player]:
 
 
 def advise(standings: Standings) -> list[Advice]:
-    """Return the advice for every situation that was played."""
+    """Return the advice for every situation that was played.
+
+    Of a part of the league, or of other problems, it is about the problems that were played.
+    """
 
     def players(contests: Sequence[Contest]) -> Sequence[Player]:
         return standings.players
@@ -139,6 +143,14 @@ def advise(standings: Standings) -> list[Advice]:
     def anytime(contests: Sequence[Contest]) -> Sequence[Player]:
         return [player for player in standings.players if not player.needs_horizon]
 
+    if not standings.general:
+        here = [
+            choose(standings, f"{_where(kind, contests)}, horizon {horizon}", contests, eligible)
+            for kind in KINDS
+            if (contests := standings.of_kind(kind))
+            for horizon, eligible in (("known", players), ("unknown", anytime))
+        ]
+        return [advice for advice in here if advice is not None]
     gaussian, unequal, clicks, ratings = map(standings.of_kind, KINDS)
     few = [contest for contest in gaussian if contest.few_arms]
     many = [contest for contest in gaussian if not contest.few_arms]
@@ -168,9 +180,53 @@ def advise(standings: Standings) -> list[Advice]:
     return [advice for advice in found if advice is not None]
 
 
+def _where(kind: str, contests: Sequence[Contest]) -> str:
+    """Name a kind of reward and the problems with it that were played."""
+    names = [contest.name for contest in contests]
+    on = listed(names) if len(names) <= _NAMED else f"these {len(names)} problems"
+    return f"{KINDS[kind]}, on {on} alone"
+
+
+def place_of(standings: Standings, player: Player, kind: str) -> str | None:
+    """Return how a policy fares on problems with one kind of reward, in a sentence.
+
+    None if it has played none of them.
+    """
+    contests = standings.of_kind(kind)
+    row = standings.row(player, contests)
+    if row is None:
+        return None
+    order = [other.player for other in complete_rows(standings, contests, standings.players)]
+    text = f"{KINDS[kind]}: {player.label}, yours, has {row.mean} times the best of each problem"
+    if player in order:
+        text += f", number {order.index(player) + 1} of {len(order)}"
+    else:
+        text += f", on {row.played} of {row.contests} problems"
+    rivals = [pair for pair in pairs_of(standings, player, contests) if not pair.other.own]
+    if rivals:
+        best = max(rivals, key=lambda pair: (pair.problems, pair.ratio.value))
+        text += f"; {best.ratio} times the regret of {best.other.label}: {_JUDGED[best.verdict]}"
+    return f"{text}."
+
+
+_JUDGED = {
+    "lower": "significantly less",
+    "higher": "significantly more",
+    "not different": "no significant difference",
+}
+
+
 def answer(standings: Standings) -> str:
-    """Return the one-paragraph answer to "which one should I use?"."""
-    sentences = [advice.sentence for advice in advise(standings)]
+    """Return the one-paragraph answer to "which one should I use?".
+
+    It begins with policies that somebody has entered.
+    """
+    own = [player for player in standings.players if player.own]
+    places = [place_of(standings, player, kind) for player in own for kind in KINDS]
+    sentences = [place for place in places if place is not None]
+    sentences += [advice.sentence for advice in advise(standings)]
+    if not standings.general:
+        return " ".join(sentences)
     for name in ("gaussian", "clicks"):
         contests = standings.of_kind(name)
         if contests and not safe(standings, contests):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from .standings import Player, Standings, by_mean
 _WORST = 4.0  # ratios from here on have the darkest colour
 _LEAST = 1e-9  # the smallest probability that is drawn
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+_STAR = "★"  # before the name of a policy that somebody has entered
 _DARK_RED = "#6b2f00"  # OCUCB with other ψ, beside other α in its own colour
 _MAP = LinearSegmentedColormap.from_list("ratio", ["#ffffff", "#fee391", "#fe9929", "#b3261e"])
 
@@ -39,7 +41,7 @@ def ratio_map(standings: Standings) -> Figure:
     contests = standings.contests
     rows = by_mean(standings.table(contests))
     players = [row.player for row in rows]
-    size = (2.6 + 0.44 * len(contests), 2.6 + 0.25 * len(players))
+    size = (max(6.0, 2.6 + 0.44 * len(contests)), 2.6 + 0.25 * len(players))
     figure, (axes,) = empty_panels(1, size=size)
     values = np.array(
         [[_value(standings, player, where) for where in contests] for player in players]
@@ -54,7 +56,8 @@ def ratio_map(standings: Standings) -> Figure:
     axes.set_xticks(
         range(len(contests)), [contest.name for contest in contests], rotation=60, ha="right"
     )
-    axes.set_yticks(range(len(players)), [player.label for player in players])
+    names = [f"{_STAR} {player.label}" if player.own else player.label for player in players]
+    axes.set_yticks(range(len(players)), names)
     axes.tick_params(labelsize=7, length=0)
     axes.set_ylabel("")
     axes.grid(visible=False)
@@ -114,11 +117,18 @@ def _frontier(cells: Cells) -> Figure:
                     its_axes.annotate(
                         text, place, (2, 2), textcoords="offset points", fontsize=6, color=color
                     )
-            beside = cells.all(questions.beside_plays(name))
+            beside = cells.all(questions.beside_plays(name, cells.own))
             styles = policy_styles(cell.policy for cell in beside)
-            for cell, marker in zip(beside, _MARKERS, strict=False):
-                color = styles[cell.policy].color
-                points = {"linestyle": "none", "marker": marker, "color": color, "markersize": 5}
+            own = {policy.name for policy in cells.own}
+            for cell, marker in zip(beside, cycle(_MARKERS), strict=False):
+                mine = cell.policy in own
+                points: dict[str, object] = {
+                    "linestyle": "none",
+                    "color": styles[cell.policy].color,
+                    "marker": "*" if mine else marker,
+                    "markersize": 9 if mine else 5,
+                    "markeredgecolor": "black" if mine else styles[cell.policy].color,
+                }
                 _points(its_axes, [cell], read, label=cell.label, **points)
             its_axes.set(xscale="log", yscale="log", xlabel="mean regret")
             its_axes.set_ylabel(what if name == questions.FRONTIER[0] else "")

@@ -14,6 +14,7 @@ from ..reports.estimates import Uncertain
 from ..reports.page import Section, circumstances, document, facts_table, figure
 from .advice import advise, answer
 from .measure import BUDGET, KNOWN, PATIENCE, PRECISION, RARE, SEEN, Cell, Skipped
+from .pairs import Pair, pairs_of
 from .problems import DISASTER, KINDS, Contest
 from .questions import QUESTIONS, Cells
 from .standings import Player, Row, Standings, by_mean
@@ -42,9 +43,11 @@ def page(report: Report, folder: Path) -> str:
 simulated with ocucb {escape(__version__)} until error bars are short: mean regret relative to
 the best, its spread, disasters, and the time per decision.</p>"""
     sections = []
+    compared = _compared(standings)
     if standings.best:
         sections += [
             Section("advice", "Which one should I use?", _advice(report)),
+            *([Section("yours", "Yours beside the others", compared)] if compared else []),
             Section("tables", "Tables", _tables(report)),
             Section("map", "Problem by problem", _map(report, folder)),
         ]
@@ -78,7 +81,36 @@ problems: how much depends on which problems were chosen. For the same reason th
 out one problem at a time, and says who has the lowest regret then.</p>"""
 
 
-def _spread(row: Row) -> str:
+def _compared(standings: Standings) -> str:
+    """Return a table for each policy that somebody has entered, and each kind of reward."""
+    parts = []
+    for player in standings.players:
+        for kind, title in KINDS.items() if player.own else ():
+            rows = "".join(map(_pair, pairs_of(standings, player, standings.of_kind(kind))))
+            if rows:
+                parts.append(
+                    f"<h3>{title}: {escape(player.label)}</h3>{_head(_PAIR_TITLES)}"
+                    f"<tbody>{rows}</tbody></table>"
+                )
+    if not parts:
+        return ""
+    return f"""<p class="soft">Regret relative to that of each other policy: the geometric mean over
+the problems that both have played, with the errors of the tables below. "Lower" and "higher" are
+significant: between any two of all policies, chance makes so large a difference no more often than
+it makes a single one exceed two standard errors. <a href="pairs.csv">pairs.csv</a> compares all
+policies.</p>
+{"".join(parts)}"""
+
+
+def _pair(pair: Pair) -> str:
+    return (
+        f"<tr><td>{_name(pair.other)}</td><td>{_number(pair.ratio)}{_spread(pair)}</td>"
+        f"<td>{pair.verdict}</td><td>{pair.better}</td><td>{pair.worse}</td>"
+        f"<td>{pair.problems}</td></tr>"
+    )
+
+
+def _spread(row: Row | Pair) -> str:
     """Return the error that the choice of problems makes."""
     return f" (± {_short(2 * row.spread)})" if math.isfinite(row.spread) else ""
 
@@ -121,7 +153,7 @@ def _tables(report: Report) -> str:
             order = {row.player: i for i, row in enumerate(by_mean(rows), 1)}
             body = "".join(_row(i, order[row.player], row) for i, row in enumerate(rows, 1))
             ranked = "".join(
-                f"<li>{escape(row.player.label)} <b>{row.mean.value:.2f}</b>{_missing(row)}</li>"
+                f"<li>{_name(row.player)} <b>{row.mean.value:.2f}</b>{_missing(row)}</li>"
                 for row in by_mean(rows)
             )
             parts.append(
@@ -136,14 +168,16 @@ largest probability over problems and all gaps of a worst case, or a bound where
 Defaults: parameters come from a theorem, from the experiments or advice of a paper, or are ours; –
 if there are none. They were not tuned, so a policy with a cautious theorem is at a disadvantage.
 Time: processor time per decision in the step engine with ten arms, including the reward. Policies
-marked * do not need the horizon. Policies that did not play every problem come last;
-<em>short</em> counts cells whose budget ran out before mean and disasters were known well
-enough.</p>"""
+marked * do not need the horizon; those in bold are yours. Policies that did not play every problem
+come last; <em>short</em> counts cells whose budget ran out before mean and disasters were known
+well enough.</p>"""
     return notes + "".join(parts)
 
 
 _TITLES = ("", "Policy", "Worst ratio", "Geometric mean, rank", "Standard deviation",
            "P(disaster), worst", "Defaults", "Time", "Short")  # fmt: skip
+_PAIR_TITLES = ("Beside", "Regret relative to it", "Regret", "Problems with lower regret",
+                "With higher", "Of")  # fmt: skip
 _CONTEST_TITLES = ("Policy", "Mean regret", "Ratio", "Standard deviation", "P(disaster)", "Runs",
                    "Effective runs", "Disasters seen", "Engine")  # fmt: skip
 
@@ -168,7 +202,8 @@ def _row(number: int, order: int, row: Row) -> str:
 
 
 def _name(player: Player) -> str:
-    return escape(player.label) + ("" if player.needs_horizon else "*")
+    label = f"<b>{escape(player.label)}</b>" if player.own else escape(player.label)
+    return label + ("" if player.needs_horizon else "*")
 
 
 def _missing(row: Row) -> str:
@@ -182,7 +217,9 @@ def _map(report: Report, folder: Path) -> str:
     )
     picture = figure(folder, "ratios", "Mean regret relative to the best", explained)
     details = "".join(_contest(contest, report) for contest in report.standings.contests)
-    data = " ".join(f'<a href="{name}">{name}</a>' for name in ("cells.csv", "league.csv"))
+    data = " ".join(
+        f'<a href="{name}">{name}</a>' for name in ("cells.csv", "league.csv", "pairs.csv")
+    )
     return f"{picture}<p>{data}</p>{details}"
 
 
@@ -208,7 +245,8 @@ def _contest(contest: Contest, report: Report) -> str:
         if skip.place == contest.name
     )
     return (
-        f'<details id="{contest.name}"><summary><b>{contest.name}</b> ({contest.group}): '
+        f'<details id="{escape(contest.name)}"><summary><b>{escape(contest.name)}</b> '
+        f"({contest.group}): "
         f"{escape(contest.title)}</summary>{_head(_CONTEST_TITLES)}"
         f"<tbody>{''.join(rows)}</tbody></table><ul>{skipped}</ul></details>"
     )
@@ -250,7 +288,8 @@ weighted accordingly, so that rare failures are seen; means are corrected for th
 cases are taken over five gaps between 1 and 16 times σ sqrt(K/n), separately for each policy.
 Policies have their default parameters.
 <code>ocucb league{option} --seed {report.seed}</code> makes this page;
-<code>ocucb league --policy mypolicy.py:mine</code> adds your own policy.</p>"""
+<code>ocucb league --policy mypolicy.py:mine</code> adds your own policy, and <code>--problem</code>
+or <code>--means</code> your own problem.</p>"""
 
 
 _STYLE = """

@@ -142,6 +142,7 @@ _HALF, _RARE = "clicks at 50%", "clicks at 2%"
 _SHORT, _LONG = "short horizon", "long horizon"
 _UNEQUAL, _RATINGS = "unequal variances", "ratings"
 HEADLINES = "headlines"
+OWN = "yours"  # the family of problems that are not the league's
 
 
 def _tests(name: str, K: int, readers: str, n: int) -> Contest:
@@ -231,6 +232,18 @@ CONTESTS: dict[str, Contest] = {
         _worst_clicks("worst-clicks-2e3", 2_000, "2,000"),
     )
 }  # fmt: skip
+
+
+def contest_of(problem: AnyProblem, horizon: int) -> Contest:
+    """Return a problem of somebody's own as a contest.
+
+    Examples
+    --------
+    >>> contest_of(gap(2, 0.3), 500).title
+    'gap:K=2,gap=0.3, n = 500'
+    """
+    title = f"{problem.name}, n = {horizon:,}"
+    return Contest(title, OWN, title, ((problem, horizon),))
 
 
 def select(names: Iterable[str]) -> list[Contest]:

@@ -16,6 +16,7 @@ from ..policies import FAMILIES, OCUCB, Policy
 from ..priors import AnyProblem
 from ..problems import Problem, gap
 from ..reports.estimates import Uncertain, geometric_mean, value_of
+from .entrants import suits
 from .measure import Cell, Key
 from .problems import CONTESTS, Contest, Instance
 
@@ -53,9 +54,10 @@ def instance(name: str) -> Instance:
 
 @dataclass(frozen=True)
 class Cells:
-    """What was measured, by what was played."""
+    """What was measured, by what was played, and policies of somebody's own."""
 
     found: Mapping[Key, Cell]
+    own: Sequence[Policy] = ()
 
     def get(self, policy: Policy, problem: AnyProblem, horizon: int) -> Cell | None:
         """Return a cell, or None if it was not played."""
@@ -72,7 +74,8 @@ class Question:
 
     name: str  # its name on the command line, and that of its figure
     title: str  # the question
-    plays: Callable[[], list[Play]]  # returns what must be played to answer it
+    # returns what must be played to answer it, given policies that somebody has entered
+    plays: Callable[[Sequence[Policy]], list[Play]]
     answer: Callable[[Cells], str]  # turns the cells into sentences
 
 
@@ -97,14 +100,18 @@ def psi_plays(name: str) -> list[Play]:
     return [(ocucb(psi=psi), *instance(name)) for psi in PSIS]
 
 
-def beside_plays(name: str) -> list[Play]:
+def beside_plays(name: str, own: Sequence[Policy] = ()) -> list[Play]:
     """Return the other policies on a contest."""
-    return [(policy, *instance(name)) for policy in named(BESIDE)]
+    suited = [policy for policy in own if suits(policy, CONTESTS[name])]
+    return [(policy, *instance(name)) for policy in [*named(BESIDE), *suited]]
 
 
-def _frontier_plays() -> list[Play]:
-    parts = (alpha_plays, psi_plays, beside_plays)
-    return [play for name in FRONTIER for part in parts for play in part(name)]
+def _frontier_plays(own: Sequence[Policy]) -> list[Play]:
+    return [
+        play
+        for name in FRONTIER
+        for play in (*alpha_plays(name), *psi_plays(name), *beside_plays(name, own))
+    ]
 
 
 def beyond(cells: Cells, name: str) -> list[str]:
@@ -121,7 +128,8 @@ def beyond(cells: Cells, name: str) -> list[str]:
             for cell in tuned
         )
 
-    return [cell.label for cell in cells.all(beside_plays(name)) if not matched(cell)]
+    beside = cells.all(beside_plays(name, cells.own))
+    return [cell.label for cell in beside if not matched(cell)]
 
 
 def _above(one: Uncertain, other: Uncertain) -> bool:
@@ -175,7 +183,7 @@ def epochs(total: int) -> list[int]:
     return found
 
 
-def _price_plays() -> list[Play]:
+def _price_plays(own: Sequence[Policy]) -> list[Play]:
     lengths = sorted({*TOTALS, *epochs(TOTALS[-1])})
     return [
         (policy, problem, n)
@@ -241,7 +249,7 @@ def long_policies() -> list[Policy]:
     return [ocucb(), ocucb(alpha=2.0), *named(["ocucb-loglog", "aocucb"])]
 
 
-def _long_plays() -> list[Play]:
+def _long_plays(own: Sequence[Policy]) -> list[Play]:
     policies = long_policies()
     return [(policy, problem, n) for problem in GAPS.values() for policy in policies for n in LONG]
 
@@ -348,7 +356,7 @@ UNKNOWN_COMPARISON: Comparison = (
 def _comparison(name: str, title: str, comparison: Comparison) -> Question:
     names, _, contests = comparison
 
-    def plays() -> list[Play]:
+    def plays(own: Sequence[Policy]) -> list[Play]:
         return [
             (policy, *problem_and_horizon)
             for contest in contests

@@ -28,6 +28,7 @@ class Player:
     needs_horizon: bool  # whether it must know the horizon
     seconds: float = math.nan  # processor time of a decision
     defaults: str = ""  # where its parameters come from (`entrants.origin`)
+    own: bool = False  # whether somebody has entered it, beside those of this package
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,20 @@ class Row:
 
 
 class Standings:
-    """Cells by policy and contest."""
+    """Cells by policy and contest.
+
+    `general` says whether all policies of this package played all problems of the league, and no
+    others: only then does anything follow for situations.
+    """
 
     def __init__(
-        self, players: Sequence[Player], contests: Sequence[Contest], cells: Mapping[Key, Cell]
+        self,
+        players: Sequence[Player],
+        contests: Sequence[Contest],
+        cells: Mapping[Key, Cell],
+        general: bool = True,
     ) -> None:
+        self.general = general
         self.players = players
         self.contests = contests
         self._cells = {

@@ -17,7 +17,7 @@ _ROUNDS = 2000
 _ENOUGH = 0.03  # seconds of play that are timed
 
 
-def examine(policy: Policy, bounded: bool) -> Player:
+def examine(policy: Policy, bounded: bool, own: bool = False) -> Player:
     """Return a policy as a player, after a trial with ten arms; `bounded` if it plays [0, 1] only.
 
     Examples
@@ -28,7 +28,7 @@ def examine(policy: Policy, bounded: bool) -> Player:
     """
     problem = bernoulli([0.5] + [0.4] * 9) if bounded else gap(10, 0.3)
     horizon, seconds = needs_horizon(policy, problem), decision_time(policy, problem)
-    return Player(policy.name, policy.label, horizon, seconds, origin(policy))
+    return Player(policy.name, policy.label, horizon, seconds, origin(policy), own)
 
 
 def decision_time(policy: Policy, problem: Problem) -> float:

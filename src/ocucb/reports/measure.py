@@ -6,6 +6,7 @@ workers or interruptions.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -73,11 +74,44 @@ class RunContext:
         )
 
 
-def estimate(tasks: Sequence[AnyTask], context: RunContext) -> tuple[list[float], float]:
+class _Forecast:
+    """Says, as soon as it can tell, how long it takes to compile everything."""
+
+    measured = 3  # kernels by which it can tell
+    patience = 5.0  # seconds that need no announcement
+
+    def __init__(self, specifications: Iterable[Specification], say: Callable[[str], None]) -> None:
+        self._left = {_kernel(one) for one in specifications}
+        self._times: list[float] = []
+        self._say = say
+
+    def prepare(self, specification: Specification) -> None:
+        """Compile what is needed."""
+        began = time.monotonic()
+        interruptible(specification.prepare)
+        if _kernel(specification) not in self._left:
+            return
+        self._left.remove(_kernel(specification))
+        self._times.append(time.monotonic() - began)
+        if len(self._times) == self.measured:
+            seconds = sum(self._times) / self.measured * len(self._left)
+            if seconds >= self.patience:
+                self._say(f"compiling {len(self._left)} more kernels: about {duration(seconds)}.")
+
+
+def _kernel(specification: Specification) -> tuple[str, str, str]:
+    """Return what the compiled code of a specification depends on."""
+    names = specification.policy.family.name, specification.problem.rewards.name
+    return *names, specification.engine
+
+
+def estimate(
+    tasks: Sequence[AnyTask], context: RunContext, say: Callable[[str], None] = lambda text: None
+) -> tuple[list[float], float]:
     """Return the seconds that one run of each task takes, and those of all missing runs together.
 
     The first block of a few tasks of each group is played (or found in the store); the times of the
-    others are interpolated.
+    others are interpolated. Before that, policies are compiled; `say` is told how long that takes.
     """
     groups: dict[Hashable, list[int]] = {}
     for i, task in enumerate(tasks):
@@ -90,11 +124,13 @@ def estimate(tasks: Sequence[AnyTask], context: RunContext) -> tuple[list[float]
         }
     )
 
+    chosen = {i: tasks[i].specification() for i in timed}
+    forecast = _Forecast(chosen.values(), say)
+
     def jobs() -> Iterator[Job]:
-        for i in timed:
-            specification = tasks[i].specification()
+        for i, specification in chosen.items():
             context.display.say(f"preparing {tasks[i].label}")
-            interruptible(specification.prepare)
+            forecast.prepare(specification)
             yield Job(specification, min(tasks[i].runs, specification.block_from(0)))
 
     cost = {}
@@ -126,7 +162,7 @@ def measure(
     found: dict[int, Found] = {}
     due = dict(enumerate(tasks))
     while due:
-        a_run, missing = estimate(list(due.values()), context)
+        a_run, missing = estimate(list(due.values()), context, say)
         runs = "more runs" if found else "runs"
         say(
             f"{runs} for {len(due):,} {what}: about {duration(missing / context.threads)} with "

@@ -108,6 +108,8 @@ class PolicyResult:
     >>> import ocucb
     >>> result = ocucb.simulate("ucb", ocucb.gap(K=2), 100, runs=10, rng=1)
     >>> ucb = result["ucb"]
+    >>> ucb
+    <UCB: mean regret 6.6 ± 3.7 after 100 rounds, 10 runs>
     >>> ucb.label, ucb.runs, ucb.horizon
     ('UCB', 10, 100)
     >>> round(float(ucb.pulls.sum()))
@@ -149,6 +151,11 @@ class PolicyResult:
     stopping_time: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
     worst: float = field(metadata=files.AMOUNT)
+
+    def __repr__(self) -> str:
+        mean = " ".join(mean_with_error(self))
+        facts = f"after {self.horizon:,} rounds, {self.runs:,} runs"
+        return f"<{self.label}: mean regret {mean} {facts}>"
 
     @property
     def mean_regret(self) -> float:

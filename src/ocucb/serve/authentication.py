@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import math
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ COOKIE = "ocucb_token"
 
 # public: anybody. form: anybody, but not from a page of another site. page: whoever has logged in;
 # others are sent to the login. read: any token, or the cookie of the page. decide: any token.
-# administer: a token with that scope.
+# administer: a token with that scope, or the page's cookie with what only our own page can know.
 Access = Literal["public", "form", "page", "read", "decide", "administer"]
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -47,6 +49,16 @@ def access_of(route: Any) -> Access:
     if access is None:
         raise TypeError(f"{route!r} does not declare who may call it; decorate it with @needs.")
     return access
+
+
+def csrf_token(text: str) -> str:
+    """Return what a page must send with the cookie to change something: other sites cannot know it.
+
+    It follows from the token in the cookie, which no script can read.
+    """
+    return hmac.new(
+        text.strip().encode("utf-8", "replace"), b"ocucb csrf", hashlib.sha256
+    ).hexdigest()
 
 
 def token_of(scope: Scope) -> Token:
@@ -86,9 +98,15 @@ async def authenticate(
     if access in ("public", "form"):
         return None
     scheme, _, text = headers.get("authorization", "").partition(" ")
+    proof = headers.get("x-csrf-token") if access == "administer" else None
     if scheme.lower() != "bearer":
-        cookies = headers.get("cookie", "") if access in ("read", "page") else ""
+        cookies = headers.get("cookie", "") if access in ("read", "page") or proof else ""
         text = cookie_parser(cookies).get(COOKIE, "")
+        if proof is not None and (
+            _is_foreign(headers)
+            or not hmac.compare_digest(proof.encode(), csrf_token(text).encode())
+        ):
+            raise Rejected(403, "the page is out of date, or not ours; load it again.")
     text = text.strip()
     token = authenticator.recall(text)
     if token is None and text:

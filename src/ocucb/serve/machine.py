@@ -209,6 +209,7 @@ class Machine:
         self.reward(arm, low)
         self.chances()
         self.bandit.summary()
+        self.verdict(0.0, 0.95)
 
     # State
 

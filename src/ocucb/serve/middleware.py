@@ -19,7 +19,8 @@ LARGEST_BODY = 1_000_000  # bytes
 BODY_SECONDS = 10.0  # in which a body must arrive
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_ONCE = (b"authorization", b"content-type", b"idempotency-key")  # headers that decide something
+# headers that decide something
+_ONCE = (b"authorization", b"content-type", b"idempotency-key", b"x-csrf-token")
 _CONTENT_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     b"img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

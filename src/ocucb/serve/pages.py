@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from .authentication import COOKIE, needs
+from .authentication import COOKIE, csrf_token, needs, token_of
 from .models import BanditName
 from .tokens import Authenticator
 
@@ -36,27 +36,44 @@ def package_folder(package: str, *parts: str) -> Path:
     return Path(found.origin).parent.joinpath(*parts)
 
 
+class Files(StaticFiles):
+    """Files that browsers keep, and ask whether they have changed."""
+
+    def file_response(self, *given: Any, **named: Any) -> Response:
+        """Return a file, or that it is the same as before."""
+        answer = super().file_response(*given, **named)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
+
+
 def add_pages(app: FastAPI, authenticator: Authenticator) -> None:
     """Add what people look at."""
     templates = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), autoescape=True)
     for path, folder in (
         ("/static", PAGES / "static"),
+        ("/charts", package_folder("chartkick", "django", "static", "chartkick")),
         ("/swagger", package_folder("fastapi_swagger", "resources")),
     ):
-        app.mount(path, needs("public")(StaticFiles(directory=folder)))
+        app.mount(path, needs("public")(Files(directory=folder)))
 
     def page(template: str, status: int = 200, **values: Any) -> Response:
         return HTMLResponse(templates.get_template(template).render(**values), status)
 
+    def inner_page(request: Request, template: str, **values: Any) -> Response:
+        """Return a page for whoever has logged in; administrators can change things on it."""
+        text = request.cookies.get(COOKIE, "")
+        may = bool(text) and token_of(request.scope).scope == "administer"
+        return page(template, csrf=csrf_token(text) if may else "", **values)
+
     @app.get("/", include_in_schema=False)
     @needs("page")
-    def list_page() -> Response:
-        return page("list.html")
+    def list_page(request: Request) -> Response:
+        return inner_page(request, "list.html")
 
     @app.get("/bandits/{name}", include_in_schema=False)
     @needs("page")
-    def bandit_page(name: Name) -> Response:
-        return page("bandit.html", name=name)
+    def bandit_page(request: Request, name: Name) -> Response:
+        return inner_page(request, "bandit.html", name=name)
 
     @app.get("/docs", include_in_schema=False)
     @needs("public")
