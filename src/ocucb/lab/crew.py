@@ -29,7 +29,7 @@ class Account:
     @property
     def recent(self) -> float:
         """What counts of it now."""
-        return self._seconds * 0.5 ** ((time.monotonic() - self._when) / HALF_LIFE)
+        return float(self._seconds * 0.5 ** ((time.monotonic() - self._when) / HALF_LIFE))
 
     def add(self, seconds: float) -> None:
         """Charge some seconds."""

@@ -7,6 +7,7 @@ ranges: names and numbers, nothing that could be executed.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
@@ -25,7 +26,6 @@ LARGEST_SEED = 2**32
 LONGEST_POLICY = 100  # characters; the names and labels of all policies are shorter
 _TABLES = {True: 500, False: 10_000}  # horizon up to which a table is built, by `binary`
 _SLOW = 8e6  # nominal nanoseconds of a run from which on there are no pilots
-_ROUND = 1e-9
 _SECOND = "2"  # what the fields of the second problem end with
 
 
@@ -142,10 +142,10 @@ def read(query: str) -> State:
         if len(values) > 1 and name != "policy":
             raise ValueError(f"{name} may be given only once.")
     last = {name: values[-1] for name, values in given.items()}
-    usual = State.__dataclass_fields__
+    usual = State()
 
     def count(name: str, least: int, most: int) -> int:
-        value = to_count(last[name], name, least) if name in last else usual[name].default
+        value = to_count(last[name], name, least) if name in last else getattr(usual, name)
         if value > most:
             raise ValueError(f"{name} must be at most {most:,}, got {value:,}.")
         return int(value)
@@ -153,7 +153,7 @@ def read(query: str) -> State:
     settings = [_setting(last, "")]
     if any(name.endswith(_SECOND) for name in last):
         settings.append(_setting(last, _SECOND))
-    names = given.get("policy", list(usual["policies"].default))
+    names = given.get("policy", list(usual.policies))
     if len(names) > MOST_POLICIES:
         raise ValueError(f"there may be at most {MOST_POLICIES} policies, got {len(names)}.")
     return State(
@@ -198,7 +198,10 @@ def _policy(text: str) -> Policy:
         raise ValueError(
             f"a policy must be a name and numbers, such as moss:constant=4, got {shown(text)}."
         )
-    player = parse_policy(text)
+    try:
+        player = parse_policy(text)
+    except TypeError as error:  # a parameter that it does not have
+        raise ValueError(str(error)) from None
     if player.family.name not in FAMILIES:
         raise ValueError(f"{player.label} plays arms with features, which the lab does not have.")
     return player
@@ -224,16 +227,16 @@ def code_of(state: State, figure: str, number: int = 0, runs: int = 256, policy:
     setting = state.settings[number]
     names = [player.name for player in state.players]
     head = f"import ocucb\nproblem = {setting.python}\n"
-    players = " ".join(f"-p {_quoted(name)}" for name in names)
-    options = " ".join(_quoted(word) for word in setting.options)
+    players = " ".join(f"-p {shlex.quote(name)}" for name in names)
+    options = " ".join(shlex.quote(word) for word in setting.options)
     rest = f"--horizon {state.horizon} --runs {runs} --seed {state.seed}"
     if figure == "race":
         name = names[policy]
         return Code(
             f"{head}run = ocucb.trace({name!r}, problem, {state.race}, run={state.run}, "
             f'rng={state.seed})\nrun.plot("race.png")',
-            f"ocucb trace -p {_quoted(name)} {options} --horizon {state.race} --run {state.run} "
-            f"--seed {state.seed} --plot race.png",
+            f"ocucb trace -p {shlex.quote(name)} {options} --horizon {state.race} "
+            f"--run {state.run} --seed {state.seed} --plot race.png",
         )
     if figure == "gaps":
         axis = gaps_of(setting)
@@ -284,9 +287,3 @@ def _python_of_gap(setting: Setting) -> str:
     if setting.rewards != "gaussian":
         return f"ocucb.{setting.rewards}([0.5] + [0.5 - d] * {arms})"
     return f"ocucb.gaussian([0.0] + [-d] * {arms}, {setting._spread!r})"
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)

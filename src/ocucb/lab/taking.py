@@ -53,7 +53,7 @@ def file_of(figure: str, ending: str, thing: Any) -> bytes:
         "shares": lambda path: write(_draw_shares(thing), path),
         "tails": lambda path: thing.plot_tail(path),
     }
-    as_picture = writers.get(figure, lambda path: thing.plot(path))
+    as_picture: Callable[[str], Any] = writers.get(figure, thing.plot)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"{figure}.{ending}")
         if ending == "csv":

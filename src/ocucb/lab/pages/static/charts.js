@@ -14,6 +14,13 @@ export function colour(hex, alpha = 1) {
 }
 
 export const number = (x) => (x === null || x === undefined ? "–" : Math.abs(x) >= 1e6 ? x.toExponential(1) : Math.abs(x) >= 100 ? whole(Math.round(x)) : Number(x.toPrecision(3)).toString());
+// A number with its error: as many digits as the error has two of.
+export function withDigits(x, error) {
+  if (!(error > 0) || x === null) return number(x);
+  const places = Math.max(0, 1 - Math.floor(Math.log10(error)));
+  const write = (y) => y.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return `${write(x)} ± ${write(error)}`;
+}
 const powers = (x) => {
   const exponent = Math.log10(x);
   if (Math.abs(exponent - Math.round(exponent)) > 1e-9) return null;
@@ -35,6 +42,7 @@ export function draw(canvas, type, datasets, scales, more = {}) {
     animation: false, maintainAspectRatio: false, responsive: true, normalized: true,
     interaction: { mode: "nearest", axis: "x", intersect: false },
     scales,
+    layout: { padding: { right: 14, top: 4 } },
     plugins: {
       legend: { display: false },
       tooltip: { filter: (item) => !item.dataset.band, callbacks: more.tooltip ?? {} },
@@ -68,12 +76,12 @@ function banded(style, points, low = -Infinity) {
   return [
     { ...common, data: edge(-1) },
     { ...common, data: edge(1), fill: "-1", backgroundColor: colour(style.color, 0.22) },
-    { label: style.label, data: points, borderColor: colour(style.color), backgroundColor: colour(style.color), borderDash: style.dash,
+    { label: style.label, data: points, borderColor: colour(style.color), backgroundColor: colour(style.color), borderDash: style.dash.map((x) => 2 * x),
       borderWidth: 2.2, pointRadius: points.length === 1 ? 4 : 0, pointHitRadius: 8 },
   ];
 }
 
-const withError = { label: (item) => `${item.dataset.label}: ${number(item.raw.y)}${item.raw.e ? ` ± ${number(2 * item.raw.e)}` : ""}` };
+const withError = { label: (item) => `${item.dataset.label}: ${item.raw.y < 0.01 ? number(item.raw.y) : withDigits(item.raw.y, 2 * item.raw.e)}` };
 
 export function drawRegret(canvas, about, problem, players, view) {
   const lowest = view.log ? Math.max(1e-3, Math.min(...players.flatMap((one) => one.regret.filter((x) => x > 0))) / 2) : 0;

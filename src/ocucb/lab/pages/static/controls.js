@@ -64,7 +64,7 @@ function drawSettings(registry, state, changed, redraw) {
     const title = state.settings.length > 1 ? `Problem ${s + 1}` : "Problem";
     const box = element("fieldset", { class: "card setting" }, element("legend", {}, title));
     const select = element("select", { "aria-label": `${title}: kind of reward` });
-    const names = { gaussian: "Gaussian rewards", bernoulli: "Clicks: rewards of 0 and 1" };
+    const names = { gaussian: "Gaussian", bernoulli: "Clicks (0 and 1)" };
     select.append(...registry.kinds.map((kind) => element("option", { value: kind }, names[kind] ?? kind)));
     select.value = setting.rewards;
     select.onchange = () => {

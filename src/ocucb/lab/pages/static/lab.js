@@ -125,7 +125,7 @@ function widest() {
   return `${most >= 10 ? most.toFixed(0) : most.toFixed(most >= 1 ? 1 : 2)}%`;
 }
 
-const last = (one) => `${charts.number(one.regret.at(-1))} ± ${charts.number(2 * one.stderr.at(-1))}`;
+const last = (one) => charts.withDigits(one.regret.at(-1), 2 * one.stderr.at(-1));
 
 function drawNumbers(i) {
   const { policies, runs: count, code } = known[i];
@@ -138,7 +138,7 @@ function drawNumbers(i) {
   const legend = charts.keys(about, order, last);
   if (view.bounds) legend.append(...problem.bounds.map((bound) => element("li", { class: "bound" }, `${bound.title} (${bound.side} ${bound.kind}): ${charts.number(bound.value)}`)));
   describe("regret", i, legend, `Mean regret after ${rounds(about.horizon)} rounds, ${whole(count)} runs: ${list(last)}.`);
-  const failure = (one) => `fails in ${one.failure < 1e-4 ? one.failure.toExponential(1) : charts.number(100 * one.failure) + "%"}${one.failure < 1e-4 ? "" : ""} of runs`;
+  const failure = (one) => `fails in ${one.failure < 1e-4 ? one.failure.toExponential(1) : `${charts.number(100 * one.failure)}%`} of runs`;
   describe("tails", i, charts.keys(about, order, failure), `Tails of the regret: ${list(failure)}.`);
   const best = problem.means.indexOf(Math.max(...problem.means));
   const share = (one) => `${(100 * one.shares[best]).toFixed(1)}% on the best arm`;
