@@ -124,7 +124,7 @@ function sigmas(setting, title, redraw, changed) {
 function slider({ name, label, value, low, high, scale, whole: integer, least, note }, change) {
   const log = scale === "log";
   const [to, from] = log ? [Math.log10, (x) => 10 ** x] : [(x) => x, (x) => x];
-  const range = element("input", { type: "range", min: to(low), max: to(high), step: (to(high) - to(low)) / 100, "aria-label": label });
+  const range = element("input", { type: "range", min: to(low), max: to(high), step: integer && !log ? 1 : "any", "aria-label": label });
   const number = element("input", { type: "number", step: "any", "aria-label": `${label}, as a number` });
   if (least !== undefined) number.min = least;
   const show = (x) => {
