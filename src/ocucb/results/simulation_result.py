@@ -142,7 +142,7 @@ class SimulationResult(Records):
         return self.table()
 
     def _repr_html_(self) -> str:
-        rows = ((text(player) for text in _TABLE.values()) for player in self)
+        rows = ([text(player) for text in _TABLE.values()] for player in self)
         return html_table([_TABLE, *rows], self._notes())
 
     def average_reward(self, which: int | str = 0) -> tuple[Floats, Floats]:
