@@ -81,7 +81,7 @@ class Saved(BaseBandit):
         active: npt.ArrayLike,
         rounds: int,
         stream: npt.ArrayLike,
-        memory: npt.ArrayLike = (),
+        memory: npt.ArrayLike | None = None,
         squares: npt.ArrayLike | None = None,
         **rules: Any,
     ) -> B:
@@ -103,7 +103,8 @@ class Saved(BaseBandit):
         stream : array of int
             The four words of 64 bits from which random numbers continue.
         memory : array of float, optional
-            What a choice policy remembers.
+            What a choice policy remembers. Without it, the policy starts afresh with what is known
+            about the arms.
         squares : array of float, optional
             Sum of the squared deviations from each arm's mean: for a policy that takes the
             variance, for intervals if there are bounds, or if sigma is unknown. If there are
@@ -131,7 +132,8 @@ class Saved(BaseBandit):
             raise ValueError("stream must not be all zeros.")
         told = None if bandit._open_horizon else int(bandit._state.horizon)
         state = bandit._new_state(bandit._state.values, told, known, rounds, words)
-        state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
+        if memory is not None:
+            state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
         if bandit._rules.policy.is_ours and not np.isfinite(state.memory).all():
             raise ValueError("memory must hold finite numbers.")
         bandit._set_state(state)
