@@ -1,4 +1,4 @@
-"""Thin clients: Python with httpx alone, JavaScript in one file; they send what the schema takes."""
+"""Thin clients: Python with httpx alone, JavaScript in one file; what they send fits the schema."""
 
 from __future__ import annotations
 
