@@ -136,14 +136,15 @@ for line in sys.argv[1:]:
 """
 
 
-def run(program, examples, folder):
+def run(program, examples, folder) -> str:
     if not examples:
-        return
+        return ""
     done = subprocess.run(
         [sys.executable, "-c", program, *examples],
         cwd=folder, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def name_of(page) -> str:
@@ -152,7 +153,13 @@ def name_of(page) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_blocks_run(page, tmp_path):
-    run(PYTHON, re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), tmp_path)
+    """And estimates that a page shows, as README.md does, are those that its lines print."""
+    text, estimate = page.read_text(), r"Estimate\(value=(\S+), stderr=(\S+)\)$"
+    printed = run(PYTHON, re.findall(r"```python\n(.*?)```", text, re.DOTALL), tmp_path)
+    shown = re.findall(rf"^    {estimate}", text, re.MULTILINE)
+    found = re.findall(rf"^{estimate}", printed, re.MULTILINE) if shown else []
+    for pair, other in zip(shown, found, strict=True):
+        assert [*map(float, pair)] == pytest.approx([*map(float, other)], rel=1e-6)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -229,13 +236,14 @@ def test_the_page_of_file_formats_names_every_key(tmp_path):
     from ocucb import results, store
 
     page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
-    csv, saved, live, kept = re.split(r"^## ", page, flags=re.MULTILINE)[1:5]
+    csv, saved, live, linear, kept = re.split(r"^## ", page, flags=re.MULTILINE)[1:6]
     for column in (*results.COLUMNS, "rewards", "sigma", "seed"):
         assert f"`{column}`" in csv
     ocucb.simulate("ucb", ocucb.gap(), 10, runs=2, rng=1).save(tmp_path / "result.json")
     document = json.loads((tmp_path / "result.json").read_text())
     bandit = ocucb.Bandit("ab", "ucb", horizon=10, sigma=1.0).to_dict()
-    for section, keys in ((saved, document), (live, {**bandit, "squares": []})):
+    more = ocucb.LinearBandit("ab", 2, sigma=1.0).to_dict()
+    for section, keys in ((saved, document), (live, {**bandit, "squares": []}), (linear, more)):
         assert f'"{keys["format"]}"`, {keys["format_version"]} |' in section
         assert [key for key in keys if f"`{key}`" not in section] == []
     assert f"{store._APPLICATION:#x}" in kept
