@@ -311,6 +311,11 @@ class Clock:
 
 # What undoes each migration but the first.
 UNDO = {
+    "0005": [
+        "ALTER TABLE log DROP COLUMN context",
+        "ALTER TABLE bandits DROP COLUMN model",
+        "ALTER TABLE arms DROP COLUMN model",
+    ],
     "0004": [
         "ALTER TABLE tokens DROP COLUMN bandits",
         "ALTER TABLE tokens DROP COLUMN rate",

@@ -25,6 +25,7 @@ _COLUMNS = (
     "archived",
     "rounds",
     "stream",
+    "model",
 )  # of `MachineState`
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -115,6 +116,11 @@ def decision_id(secret: bytes, seq: int) -> str:
     """Return the public id of a decision: its number, and a code that nobody else can compute."""
     code = hashlib.blake2b(str(seq).encode(), key=secret, digest_size=8).hexdigest()
     return f"{seq:x}-{code}"
+
+
+def context_of(entry: Any) -> Any:
+    """Return the context of a decision in the log, or None."""
+    return None if entry["context"] is None else json.loads(entry["context"])
 
 
 def times(**given: int | None) -> dict[str, Any]:

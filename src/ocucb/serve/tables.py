@@ -36,6 +36,7 @@ bandits = sa.Table(
     # nobody told the horizon: it is a function of the rounds
     sa.Column("open_horizon", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("archived", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("model", sa.LargeBinary),  # of arms with features, as `contexts.py` lays it out
 )
 _DUE = sa.text("due IS NOT NULL")
 sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)
@@ -53,6 +54,7 @@ arms = sa.Table(
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("decisions", sa.BigInteger, nullable=False),
     sa.Column("expired", sa.BigInteger, nullable=False),  # closed without a reward
+    sa.Column("model", sa.LargeBinary),  # of its weights, if it has its own
 )
 
 log = sa.Table(
@@ -71,6 +73,7 @@ log = sa.Table(
     sa.Column("unit", sa.String(200)),
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("detail", sa.Text),
+    sa.Column("context", sa.Text),  # of a decision, if arms have features: JSON
 )
 
 # A decision is closed once, and one reward after that is kept: the database sees to it.
@@ -152,7 +155,7 @@ LAST_OF_UNITS = (
     .where(log.c.unit.in_(_any_of("units")))
     .group_by(log.c.unit)
 )
-DECISIONS = _entries(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at).where(
+DECISIONS = _entries(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at, log.c.context).where(
     log.c.seq.in_(_any_of("seqs")), log.c.kind == "decision"
 )
 OUTCOMES = _entries(log.c.decision, log.c.kind, log.c.reward).where(
@@ -163,7 +166,7 @@ LATE_REWARDS = _entries(log.c.decision).where(
 )
 TIME_OF_ENTRY = _entries(log.c.at).where(log.c.seq == sa.bindparam("entry"))
 NEXT_TO_EXPIRE = (
-    _entries(log.c.seq, log.c.arm, log.c.expires_at)
+    _entries(log.c.seq, log.c.arm, log.c.expires_at, log.c.context)
     .where(_later, log.c.kind == "decision")
     .order_by(log.c.seq)
     .limit(_MOST_EXPIRED)

@@ -20,10 +20,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from . import tables
+from .contexts import Context
 from .errors import Conflict, KeyReused, Refused, UnknownBandit
 from .machine import MachineState
 from .models import Change, DecisionsRequest, RewardItem
-from .stored import Stored, bandit_columns, canonical, decision_id, load, times
+from .stored import Stored, bandit_columns, canonical, context_of, decision_id, load, times
 
 MOST_LEAD = 60_000_000  # microseconds: clocks of servers that share a store differ by less
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
@@ -169,24 +170,29 @@ class Turn:
             raise Conflict(f"bandit {self._row['name']!r} is archived; bring it back with PATCH.")
         if self.machine.paused:
             raise Conflict(f"bandit {self._row['name']!r} is paused; resume it with PATCH.")
-        unit = request.unit
+        context, unit = self.machine.checked(request.context), request.unit
         if unit is not None and unit in self._units and self._units[unit] not in self._closed:
             first = self._units[unit]
         else:
             first = self._seq + 1
             for _ in range(request.count):
-                self._make_decision(unit)
+                self._make_decision(unit, context)
         if key is not None:
             row = {"key": key, "body": body, "first": first, "count": request.count}
             self._requests[key] = row
             self._new_requests.append({"bandit": self._id, **row})
         return self._answer(first, request.count)
 
-    def _make_decision(self, unit: str | None) -> None:
-        arm, propensity = self.machine.choose(self._seq + 1)
+    def _make_decision(self, unit: str | None, context: Context | None) -> None:
+        arm, propensity = self.machine.choose(self._seq + 1, context)
         expires_at = None if self.machine.rules.expiry is None else self._at + self._expiry
         entry = self._append(
-            "decision", arm=arm, propensity=propensity, unit=unit, expires_at=expires_at
+            "decision",
+            arm=arm,
+            propensity=propensity,
+            unit=unit,
+            expires_at=expires_at,
+            context=None if context is None else json.dumps(context),
         )
         self._decided[self._seq] = entry
         self.stored.decisions[arm] += 1
@@ -222,7 +228,7 @@ class Turn:
         reward = item.reward + 0.0  # no negative zero: SQLite does not keep it
         outcome = self._closed.get(seq)
         if outcome is None:
-            self.machine.reward(decision["arm"], reward)
+            self.machine.reward(decision["arm"], reward, context_of(decision))
             self._closed[seq] = self._append(
                 "reward", arm=decision["arm"], decision=seq, reward=reward
             )
@@ -272,7 +278,7 @@ class Turn:
             closed = self._outcomes([row.seq for row in due]) if due else {}
             for row in due:
                 if row.seq not in closed:
-                    self._lapse(row.seq, row.arm)
+                    self._lapse(row.seq, row.arm, context_of(row._mapping))
             if due:
                 self._row["expired_through"] = due[-1].seq
             if len(due) < len(rows):
@@ -291,13 +297,13 @@ class Turn:
             min(row.expires_at, latest) if row.seq < corrected else row.expires_at for row in rows
         ]
 
-    def _lapse(self, seq: int, arm: int) -> None:
+    def _lapse(self, seq: int, arm: int, context: Context | None) -> None:
         default = self.machine.rules.default_reward
         if default is None:
-            self.machine.cancel(arm)
+            self.machine.cancel(arm, context)
             entry = self._append("expired", arm=arm, decision=seq)
         else:
-            self.machine.reward(arm, default)
+            self.machine.reward(arm, default, context)
             entry = self._append("default", arm=arm, decision=seq, reward=default + 0.0)
         self._closed[seq] = entry
         self.stored.expired[arm] += 1
