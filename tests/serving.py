@@ -311,10 +311,15 @@ class Clock:
 
 # What undoes each migration but the first.
 UNDO = {
-    "0005": [
+    "0006": [
         "ALTER TABLE log DROP COLUMN context",
         "ALTER TABLE bandits DROP COLUMN model",
         "ALTER TABLE arms DROP COLUMN model",
+    ],
+    "0005": [
+        "DROP INDEX log_news",
+        "ALTER TABLE bandits DROP COLUMN policy",
+        "ALTER TABLE bandits DROP COLUMN epoch",
     ],
     "0004": [
         "ALTER TABLE tokens DROP COLUMN bandits",

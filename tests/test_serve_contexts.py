@@ -353,7 +353,7 @@ def test_a_store_that_knew_no_features_is_migrated(store):
     service.create("old", Rules.model_validate(RULES))
     service.decide("old", DecisionsRequest(count=5)).result(60)
     service.close()
-    as_of(made, "0004")
+    as_of(made, "0005")
     made = Storage(store)
     service = Service(made)
     service.decide("old", DecisionsRequest(count=5)).result(60)

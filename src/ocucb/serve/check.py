@@ -87,10 +87,12 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 )
             open_arms[seq] = arm, context
             decided[arm] += 1
-        elif kind == "change":
+        elif kind in ("change", "epoch"):
             machine.change(Change.model_validate_json(entry["detail"]))
             more = [0] * (len(machine.names) - len(decided))
             decided, expired = decided + more, expired + more
+        elif kind == "prior":
+            machine.add_prior(entry["arm"], json.loads(entry["detail"]))
         elif kind in ("reward", "default", "expired"):
             arm, context = open_arms.pop(entry["decision"], (-1, None))
             if arm != entry["arm"]:

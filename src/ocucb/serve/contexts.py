@@ -66,11 +66,6 @@ class ContextBandit(LinearBandit):
         self._order = list(self._names)
         self._sums = self._open = SummedAsks(self._features.shared)  # type: ignore[assignment]
 
-    @property
-    def open_horizon(self) -> bool:
-        """Whether nobody told the horizon."""
-        return self._told_horizon is None
-
     # Playing
 
     def checked(self, context: Context | None, others: Iterable[str] = ()) -> Context:
@@ -165,7 +160,7 @@ class ContextBandit(LinearBandit):
             counts = state.counts[:, places]
             return {
                 "arms": list(self._order),
-                "horizon": self._told_horizon,
+                "horizon": None if self._open_horizon else self.horizon,
                 "pulls": counts[OBSERVED].astype(np.int64),
                 "open": counts[OPEN].astype(np.int64),
                 "sums": self._rules.reflected(counts[OBSERVED], counts[SUM]),
