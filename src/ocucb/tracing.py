@@ -16,10 +16,10 @@ import numpy as np
 from . import _docstrings
 from ._compile import translate_numba_errors
 from ._keywords import hinted
-from ._text import shown, table_of, to_count
+from ._text import table_of, to_count
 from ._types import Counts, Flags, Floats
 from .policies import Policy, PolicyFamily, to_policies
-from .problems import Problem
+from .problems import Problem, not_a_problem
 from .random import to_seed
 from .results.records import Records
 from .simulation import check_rewards, specify
@@ -57,7 +57,7 @@ class Trace(Records):
 
     Examples
     --------
-    >>> import ocucb
+    >>> import ocucb, tempfile
     >>> one = ocucb.trace("ocucb", ocucb.bernoulli([0.6, 0.4]), 100, rng=1)
     >>> one.arms[:2].tolist(), int(one.pulls[-1].sum())
     ([0, 1], 100)
@@ -65,6 +65,10 @@ class Trace(Records):
     True
     >>> sorted(one.rows()[0])
     ['arm', 'regret', 'reward', 'round']
+    >>> int(one.to_dataframe()["round"].max())
+    100
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> one.to_csv(folder.name + "/run.csv")
     >>> print(one.to_latex().splitlines()[2])
     round & arm & reward & regret \\\\
     >>> figure = one.plot()
@@ -182,15 +186,15 @@ def trace(
     Examples
     --------
     >>> import ocucb
-    >>> ocucb.trace("ucb", ocucb.bernoulli([0.9, 0.1]), 200, rng=1)
+    >>> ocucb.trace("ucb", ocucb.bernoulli([0.9, 0.1]), 200, rng=1).pulls[-1]
+    array([197,   3])
     """
     players = to_policies(policy)
     if len(players) != 1:
         raise ValueError(f"a trace is of one policy, got {len(players)}.")
     player = players[0]
     if not isinstance(problem, Problem):
-        got = shown(problem)
-        raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {got}.")
+        raise not_a_problem(problem)
     horizon, number = to_count(horizon, "horizon"), to_count(run, "run", 0)
     if horizon * problem.arms > MOST:
         raise ValueError(
