@@ -118,7 +118,7 @@ def test_a_machine_plays_what_a_linear_bandit_plays(policy, shared):
         if number % 4:
             place, arm, given = waiting.pop(rng.randrange(len(waiting)))
             if number % 9:
-                machine.reward(place, number % 7, given)
+                machine.reward(place, number % 7, context=given)
                 bandit.tell(arm, number % 7, of(given, arm))
             else:
                 machine.cancel(place, given)
@@ -152,7 +152,7 @@ def test_a_machine_goes_on_bit_for_bit_from_its_state(changes):
         paid = rng.gauss(0, 1)
         for machine in (one, two):
             if number % 3:
-                machine.reward(played[0], paid, given)
+                machine.reward(played[0], paid, context=given)
             if number in (40, 80):
                 change = Change(retire=["a"]) if number == 40 else Change(add=["a"])
                 machine.change(change)
@@ -174,7 +174,7 @@ def test_propensities_are_true(policy, shared):
         assert chances.sum() == pytest.approx(1)
         excess += np.eye(3)[arm] - chances
         variance += chances * (1 - chances)
-        machine.reward(arm, rng.gauss(arm, 1), given)
+        machine.reward(arm, rng.gauss(arm, 1), context=given)
     assert (np.abs(excess) <= 5 * np.sqrt(variance)).all(), excess / np.sqrt(variance)
     assert machine.chances() is None, "it depends on the context"
 
@@ -353,7 +353,7 @@ def test_a_store_that_knew_no_features_is_migrated(store):
     service.create("old", Rules.model_validate(RULES))
     service.decide("old", DecisionsRequest(count=5)).result(60)
     service.close()
-    as_of(made, "0005")
+    as_of(made, "0006")
     made = Storage(store)
     service = Service(made)
     service.decide("old", DecisionsRequest(count=5)).result(60)
