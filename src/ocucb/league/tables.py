@@ -83,8 +83,8 @@ def read_cells(path: Path) -> list[Cell]:
         facts |= {name: int(row[name]) for name in ("horizon", "runs")}
         facts |= {name: float(row[name]) for name in _MORE if name != "reached"}
         for name in _ESTIMATES:
-            numbers = [row.get(key, "nan") for key in (name, f"{name}_stderr")]
-            facts[name] = Uncertain(*map(float, numbers))
+            value, stderr = (float(row.get(key, "nan")) for key in (name, f"{name}_stderr"))
+            facts[name] = Uncertain(value, stderr)
         return Cell(**facts, reached=row["reached"] == "True", seconds=math.nan)
 
     with open(path, encoding="utf-8", newline="") as file:

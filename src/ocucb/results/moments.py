@@ -94,8 +94,8 @@ class Runs:
             weights[:, None] * np.ones(outcome.regret.shape),
         ]
         self.optimal_means = np.stack([part.mean(axis=0) for part in played], axis=1)
-        spread = [part - part.mean(axis=0) for part in played]
-        self.optimal_products = np.array([[(a * b).sum(axis=0) for b in spread] for a in spread]).T
+        apart = [part - part.mean(axis=0) for part in played]
+        self.optimal_products = np.array([[(a * b).sum(axis=0) for b in apart] for a in apart]).T
         terms = weights * np.stack([formula(self) for formula in TERMS.values()])
         self.term_means = terms.mean(axis=1)
         self.terms = terms - self.term_means[:, None]
