@@ -55,7 +55,7 @@ def SLEUCB(
     --------
     >>> from ocucb import SLEUCB
     >>> SLEUCB(alpha=4)
-    SLE-UCB(alpha=4, bound=1, width=8)
+    SLEUCB(alpha=4, bound=1, width=8)
     """
     arms = pulls.size
     iota = sqrt(log(arms * horizon))
