@@ -394,7 +394,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(result, tmp_path, m
         ('{"format": "ocucb-simulation", "format_version": 99}', "saved in format 99"),
         ('{"format": "ocucb-simulation", "format_version": true}', "saved in format True"),
         ('{"format": "ocucb-simulation", "format_version": 3}', "saved in format 3"),
-        ('{"format": "ocucb-simulation", "format_version": 6}', "is damaged"),
+        ('{"format": "ocucb-simulation", "format_version": 7}', "is damaged"),
         ("[" * 10**5, "is not a simulation"),
         ("9" * 10**4, "is not a simulation"),
     ],

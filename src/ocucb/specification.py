@@ -170,10 +170,20 @@ class Specification:
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
         """Play runs; once ``stop[0]`` is true, `Stopped` is raised promptly."""
-        outcome, gaps = self._outcome(first, runs, stop)
+        spread = self._spread
+        outcome, gaps = self._outcome(first, runs, stop, spread is not None)
         pulls = outcome.pulls[:, self.mixture.arm]
         weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
-        return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap)
+        return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap, spread)
+
+    @cached_property
+    def _spread(self) -> Floats | None:
+        """The standard deviation of one reward of each arm; None if it is not known, or changes."""
+        problem, deviation = self.problem, self.problem.rewards.deviation
+        if deviation is None or problem.rewards.rounds or not isinstance(problem, Problem):
+            return None
+        arms = zip(problem.means.tolist(), problem.scales.tolist(), strict=True)
+        return np.array([deviation(mean, scale) for mean, scale in arms])
 
     def outcome(
         self, first: int, runs: int, stop: Flags | None = None, by_arm: bool = False

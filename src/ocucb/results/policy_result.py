@@ -16,7 +16,7 @@ from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 6  # of saved results: raise it with any change to a field
+FORMAT = 7  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -73,6 +73,14 @@ class PolicyResult:
     pulls : ndarray
         Mean number of pulls of each arm; not corrected for luck. With a prior, of the best arm of
         a run's problem, of the second best and so on; 0 counts where there is no such arm.
+    pulls_deviation, pulls_deviation_stderr : ndarray
+        The standard deviation of the number of pulls of each arm, from run to run, and its standard
+        error; not corrected for luck, nor for what was not seen.
+    coverage, coverage_stderr : ndarray
+        The probability that an arm's textbook interval at the horizon, its mean reward ± 1.96
+        standard deviations of one reward over the root of its pulls, holds its mean: 0.95, were its
+        pulls not chosen in view of rewards. nan with a prior, with means that change, and where the
+        deviation of rewards is not known.
     sample, weights : ndarray
         Individual final regrets of the first 65,536 runs, and their weights.
     seconds : float
@@ -138,6 +146,10 @@ class PolicyResult:
     optimal_stderr: Floats = field(metadata=files.ERRORS)
     control_variates: bool = field(metadata=files.TRUTH)
     pulls: Floats = field(metadata=files.PER_ARM)
+    pulls_deviation: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    pulls_deviation_stderr: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    coverage: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    coverage_stderr: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
     sample: Floats = field(metadata=files.PER_RUN)
     weights: Floats = field(metadata=files.WEIGHTS)
     seconds: float = field(metadata=files.AMOUNT)
@@ -161,6 +173,12 @@ class PolicyResult:
     def mean_regret(self) -> float:
         """Mean pseudo-regret at the horizon."""
         return float(self.regret[-1])
+
+    @property
+    def instability(self) -> Estimate:
+        """The largest standard deviation of an arm's number of pulls, and its standard error."""
+        arm = int(np.argmax(self.pulls_deviation))
+        return Estimate(float(self.pulls_deviation[arm]), float(self.pulls_deviation_stderr[arm]))
 
     def quantile(self, level: float | Sequence[float]) -> Any:
         """Return quantiles of the final regret, from the first 65,536 runs.
@@ -273,6 +291,8 @@ class PolicyResult:
             "stderr": files.finite(self.stderr[-1]),
             "quantiles": {f"{q:g}": float(x) for q, x in zip(QUANTILES, levels, strict=True)},
             "mean_pulls": self.pulls.tolist(),
+            "pulls_deviation": [files.finite(x) for x in self.pulls_deviation],
+            "coverage": [files.finite(x) for x in self.coverage],
             "engine": self.engine,
             "seconds": self.seconds,
             "deviation": _pair(self.deviation),
@@ -307,6 +327,8 @@ def policy_result(
     said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
     never = Estimate(0.0, 0.0)
     optimal, optimal_stderr = merged.optimal()
+    pulls_deviation, pulls_deviation_stderr = merged.pulls_deviation()
+    coverage, coverage_stderr = merged.coverage()
     kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
         **{name: getattr(played, name) for name in said},
@@ -317,6 +339,10 @@ def policy_result(
         optimal_stderr=optimal_stderr,
         control_variates=curve.corrected,
         pulls=merged.pulls / merged.weight.value,  # so that they add up to the horizon
+        pulls_deviation=pulls_deviation,
+        pulls_deviation_stderr=pulls_deviation_stderr,
+        coverage=coverage,
+        coverage_stderr=coverage_stderr,
         seconds=seconds,
         deviation=merged.deviation(worst),
         failure=merged.failure(0.5 * played.horizon * least),
