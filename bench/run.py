@@ -36,6 +36,7 @@ from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
 from ocucb.engine import choose_engine, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _tables
+from ocucb.paper.panels import panels
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.scheduler import tilt
@@ -531,51 +532,71 @@ def _sampling_gain(
 
 
 def sweep() -> list[str]:
-    """Section: what pooling saves along an axis of problems."""
+    """Section: what pooling saves along the gap, in the paper's panels and on coarse grids."""
     lines = [
         "## Sweeps",
         "",
         "Processor time to equal precision with one simulation for each point, divided by that of",
-        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are",
-        "geometric means over the points; in the last rows points are so far apart that they",
-        "share nothing.",
+        "`sweep`, pilots included, with 1,024 runs at each point: over the gap, as the paper's",
+        "panels have it, then at points so far apart that they share nothing. Ratios of variances",
+        "are geometric means over the points. A panel's row adds up the times of its policies.",
         "",
-        "| problem | points | n | policy | ratio of variances: mean | least | largest "
+        "| panel | points | policy | ratio of variances: mean | least | largest "
         "| time, sweep/simulations | ratio | goal |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for arms, gaps, horizon, who, goal in (
-        (2, np.linspace(0.01, 1.0, 100), 10**4, "ocucb", 10.0),
-        (10, np.linspace(0.02, 2.0, 100), 10**4, "ocucb", 6.0),
-        (2, np.linspace(0.02, 1.0, 50), 10**4, "thompson", 6.0),
-        (2, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
-        (10, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
-    ):
-        problems = [ocucb.gap(arms, float(d)) for d in gaps]
-        ocucb.sweep(who, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
-        pooled, alone, ratios = 0.0, 0.0, []
-        for seed in range(3):
-            began = time.process_time()
-            curve = ocucb.sweep(who, problems, horizon, rng=seed, workers=1)[0]
-            between = time.process_time()
-            errors = [
-                ocucb.simulate(
-                    who, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon]
-                )[0].stderr[-1]
-                for each in problems
-            ]
-            pooled, alone = pooled + between - began, alone + time.process_time() - between
-            ratios.append((np.array(errors) / curve.stderr) ** 2)
-        gains = np.exp(np.log(ratios).mean(axis=0))
-        gain, cost = float(np.exp(np.log(gains).mean())), pooled / alone
-        missed = " **missed**" * (gain / cost < goal)
+    for name, goal in (("exp1", 10.0), ("exp2", 6.0), ("exp4", 10.0), ("exp5", 6.0)):
+        panel = panels()[name]
+        alone = pooled = 0.0
+        for line in panel.lines:
+            policy = line.at(panel.xs[0])[0]
+            problems = [line.at(x)[1] for x in panel.xs]
+            row, its_alone, its_pooled = _sweep_gain(name, policy, problems, seeds=1)
+            alone, pooled = alone + its_alone, pooled + its_pooled
+            lines.append(f"{row} |")
+        missed = " **missed**" * (alone / pooled < goal)
         lines.append(
-            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} "
-            f"| {gains.min():.1f} | {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} "
-            f"| {goal:g}{missed} |"
+            f"| {name} | {len(panel.xs)} | all | | | | | {alone / pooled:.1f} | {goal:g}{missed} |"
         )
         print(lines[-1], flush=True)
+    for arms in (2, 10):
+        problems = [ocucb.gap(arms, gap) for gap in (0.1, 0.4, 1.6)]
+        for who in ("ocucb", "ucb", "thompson"):
+            policy = parse_policy(who)
+            row, its_alone, its_pooled = _sweep_gain(f"K = {arms}", policy, problems, seeds=10)
+            lines.append(f"{row} 0.9{' **missed**' * (its_alone / its_pooled < 0.9)} |")
     return lines
+
+
+def _sweep_gain(
+    name: str, policy: Policy, problems: list[Problem], seeds: int, horizon: int = 10_000
+) -> tuple[str, float, float]:
+    """Return a row without its goal, and the processor times to the precision of simulations.
+
+    The first is that of simulations, the second that of a sweep.
+    """
+    ocucb.sweep(policy, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
+    pooled, alone, ratios = 0.0, 0.0, []
+    for seed in range(seeds):
+        began = time.process_time()
+        curve = ocucb.sweep(policy, problems, horizon, rng=seed, workers=1)[0]
+        between = time.process_time()
+        errors = [
+            ocucb.simulate(policy, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon])[
+                0
+            ].stderr[-1]
+            for each in problems
+        ]
+        pooled, alone = pooled + between - began, alone + time.process_time() - between
+        ratios.append((np.array(errors) / curve.stderr) ** 2)
+    gains = np.exp(np.log(ratios).mean(axis=0))
+    gain = float(np.exp(np.log(gains).mean()))
+    row = (
+        f"| {name} | {len(problems)} | {policy.label} | {gain:.1f} | {gains.min():.1f} "
+        f"| {gains.max():.0f} | {pooled / alone:.2f} | {gain * alone / pooled:.1f} |"
+    )
+    print(row, flush=True)
+    return row, alone, pooled / gain
 
 
 def cold() -> list[str]:
