@@ -1,4 +1,4 @@
-"""Running bandits that get another policy, or data from elsewhere: played on, replayed, migrated."""
+"""Running bandits that get another policy, or data from elsewhere: played, replayed, migrated."""
 
 from __future__ import annotations
 
