@@ -36,7 +36,6 @@ from ocucb import Bandit, parse_policy, parse_problem
 from ocucb import gittins as gittins_tables
 from ocucb.engine import choose_engine, engine_named, kernel_of, new_game, new_outcome
 from ocucb.gittins import _tables
-from ocucb.paper.panels import panels
 from ocucb.policies import Policy
 from ocucb.problems import Problem
 from ocucb.scheduler import tilt
@@ -531,6 +530,15 @@ def _sampling_gain(
     return deviation, fewer, auto / play, (auto + pilot) / play
 
 
+# The paper's panels along the gap: arms, the largest gap, the goal, and some policies.
+SWEPT = (
+    ("exp1", 2, 1.0, 10.0, ("ucb", "ocucb", "aocucb", "moss", "thompson")),
+    ("exp2", 10, 1.0, 6.0, ("ocucb", "thompson")),
+    ("exp4", 2, 2.0, 10.0, ("ocucb:alpha=1", "ocucb:alpha=2", "ocucb:alpha=3", "ocucb:alpha=6")),
+    ("exp5", 10, 2.0, 6.0, ("ocucb:alpha=2", "ocucb:alpha=3")),
+)
+
+
 def sweep() -> list[str]:
     """Section: what pooling saves along the gap, in the paper's panels and on coarse grids."""
     lines = [
@@ -539,42 +547,25 @@ def sweep() -> list[str]:
         "Processor time to equal precision with one simulation for each point, divided by that of",
         "`sweep`, pilots included, with 1,024 runs at each point: over the gap, as the paper's",
         "panels have it, then at points so far apart that they share nothing. Ratios of variances",
-        "are geometric means over the points. A panel's row adds up the times of its policies.",
+        "are geometric means over the points.",
         "",
         "| panel | points | policy | ratio of variances: mean | least | largest "
         "| time, sweep/simulations | ratio | goal |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, goal in (("exp1", 10.0), ("exp2", 6.0), ("exp4", 10.0), ("exp5", 6.0)):
-        panel = panels()[name]
-        alone = pooled = 0.0
-        for line in panel.lines:
-            policy = line.at(panel.xs[0])[0]
-            problems = [line.at(x)[1] for x in panel.xs]
-            row, its_alone, its_pooled = _sweep_gain(name, policy, problems, seeds=1)
-            alone, pooled = alone + its_alone, pooled + its_pooled
-            lines.append(f"{row} |")
-        missed = " **missed**" * (alone / pooled < goal)
-        lines.append(
-            f"| {name} | {len(panel.xs)} | all | | | | | {alone / pooled:.1f} | {goal:g}{missed} |"
-        )
-        print(lines[-1], flush=True)
+    for name, arms, last, goal, policies in SWEPT:
+        problems = [ocucb.gap(arms, round(0.01 * k, 2)) for k in range(1, round(100 * last) + 1)]
+        lines += [_sweep_row(name, parse_policy(who), problems, goal, seeds=1) for who in policies]
     for arms in (2, 10):
         problems = [ocucb.gap(arms, gap) for gap in (0.1, 0.4, 1.6)]
-        for who in ("ocucb", "ucb", "thompson"):
-            policy = parse_policy(who)
-            row, its_alone, its_pooled = _sweep_gain(f"K = {arms}", policy, problems, seeds=10)
-            lines.append(f"{row} 0.9{' **missed**' * (its_alone / its_pooled < 0.9)} |")
+        for who in ("ocucb", "ucb"):
+            lines.append(_sweep_row(f"K = {arms}", parse_policy(who), problems, 0.9, seeds=5))
     return lines
 
 
-def _sweep_gain(
-    name: str, policy: Policy, problems: list[Problem], seeds: int, horizon: int = 10_000
-) -> tuple[str, float, float]:
-    """Return a row without its goal, and the processor times to the precision of simulations.
-
-    The first is that of simulations, the second that of a sweep.
-    """
+def _sweep_row(name: str, policy: Policy, problems: list[Problem], goal: float, seeds: int) -> str:
+    """Return a row of the table: what pooling saves for one policy."""
+    horizon = 10_000
     ocucb.sweep(policy, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
     pooled, alone, ratios = 0.0, 0.0, []
     for seed in range(seeds):
@@ -591,12 +582,14 @@ def _sweep_gain(
         ratios.append((np.array(errors) / curve.stderr) ** 2)
     gains = np.exp(np.log(ratios).mean(axis=0))
     gain = float(np.exp(np.log(gains).mean()))
+    missed = " **missed**" * (gain * alone / pooled < goal)
     row = (
         f"| {name} | {len(problems)} | {policy.label} | {gain:.1f} | {gains.min():.1f} "
-        f"| {gains.max():.0f} | {pooled / alone:.2f} | {gain * alone / pooled:.1f} |"
+        f"| {gains.max():.0f} | {pooled / alone:.2f} | {gain * alone / pooled:.1f} "
+        f"| {goal:g}{missed} |"
     )
     print(row, flush=True)
-    return row, alone, pooled / gain
+    return row
 
 
 def cold() -> list[str]:
