@@ -254,14 +254,13 @@ def test_a_control_may_lead():
     machine = Machine(
         rules(policy="uniform", control="a", control_share=0.4, when_decided={"do": "retire"}), 7
     )
-    rng, done = np.random.default_rng(1), None
+    rng, done = np.random.default_rng(1), []
     for number in range(1, 400):
         arm, _ = machine.choose(number)
-        machine.reward(arm, float(rng.random() < RATES["abc"[arm]]))
-        done = machine.conclude()
-        if done is not None:
+        done = machine.reward(arm, float(rng.random() < RATES["abc"[arm]]))
+        if done:
             break
-    assert done == {"verdict": "stop", "leader": "a", "paused": True}
+    assert done == [("verdict", {"verdict": "stop", "leader": "a", "paused": True})]
     assert machine.paused
 
 
