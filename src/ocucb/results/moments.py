@@ -20,7 +20,7 @@ from ..importance import MOST_WEIGHT
 from . import control_variates
 from .control_variates import FEWEST_FITTED, Curve
 
-FORMAT = 7  # of stores, which hold moments
+FORMAT = 8  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
@@ -113,7 +113,7 @@ def _curve_terms(outcome: Outcome, weights: Floats) -> tuple[Floats, Floats]:
 # What is averaged over runs at the horizon, times their weights. The excess is the regret minus
 # `Moments.centre`, in units of `Moments.unit`. A run fails if the best arms get less than half of
 # its rounds. Of the arm that it recommends (`engine.ADVICE`), the gap is a share of the largest,
-# and the rounds until it stops are one of the horizon.
+# and the rounds until it stops are one of the horizon. So are regret and rounds since a change.
 TERMS: dict[str, Callable[[Runs], Any]] = {
     "weight": lambda runs: np.ones(runs.final.size),
     "excess": lambda runs: runs.excess,
@@ -123,6 +123,8 @@ TERMS: dict[str, Callable[[Runs], Any]] = {
     "gap": lambda runs: runs.advice[1] / runs.largest_gap,
     "stopped": lambda runs: runs.advice[2] < runs.horizon,
     "rounds": lambda runs: runs.advice[2] / runs.horizon,
+    "since": lambda runs: runs.advice[3] / runs.largest_gap / runs.horizon,
+    "recovery": lambda runs: runs.advice[4] / runs.horizon,
 }
 _ROW = {name: row for row, name in enumerate(TERMS)}
 

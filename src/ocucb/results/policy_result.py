@@ -16,7 +16,7 @@ from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 6  # of saved results: raise it with any change to a field
+FORMAT = 7  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -38,6 +38,7 @@ class Description(NamedTuple):
     largest_gap: float
     failure_cost: float  # the regret of a run that settles on the wrong arm
     stops: bool  # whether the policy has a rule to stop
+    change: int  # the last round from which on means are others, or 0
 
     def unseen(self, runs: int) -> Floats:
         """Return the standard error at each checkpoint owing to failures that no run has shown.
@@ -88,7 +89,7 @@ class PolicyResult:
     wrong : Estimate
         The probability of a wrong recommendation: that the arm whose rewards have the largest mean
         at the end (drawn where several have) is not a best one. A policy that has stopped
-        recommends the arm that it stopped for.
+        recommends the arm that it stopped for. nan where means change with the round.
     simple_regret : Estimate
         The mean gap of the arm that is recommended.
     stopped : Estimate
@@ -97,6 +98,14 @@ class PolicyResult:
         The mean number of rounds until then, counting runs that have not stopped with the horizon.
         Its error does not allow for runs that would not have stopped, if none was seen; that of
         `stopped` does.
+    change : int
+        The last round from which on the problem's means are others; 0 if they do not change, or
+        change all the time.
+    since_change : Estimate
+        The mean regret from that round on; 0 without one.
+    recovery : Estimate
+        The mean number of rounds, from that one on, until a best arm gets half of the recent ones,
+        weighted by a factor of e less every 25 rounds. Runs in which it never does count with all.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -149,6 +158,9 @@ class PolicyResult:
     simple_regret: Estimate = field(metadata=files.ESTIMATE)
     stopped: Estimate = field(metadata=files.ESTIMATE)
     stopping_time: Estimate = field(metadata=files.ESTIMATE)
+    change: int = field(metadata=files.SEED)
+    since_change: Estimate = field(metadata=files.ESTIMATE)
+    recovery: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
     worst: float = field(metadata=files.AMOUNT)
 
@@ -281,6 +293,9 @@ class PolicyResult:
             "simple_regret": _pair(self.simple_regret),
             "stopped": _pair(self.stopped),
             "stopping_time": _pair(self.stopping_time),
+            "change": self.change,
+            "since_change": _pair(self.since_change),
+            "recovery": _pair(self.recovery),
             "sampling": self.sampling,
             "control_variates": self.control_variates,
             "effective_runs": files.finite(self.effective_runs),
@@ -304,8 +319,10 @@ def policy_result(
     gaps = np.max(played.means) - played.means
     worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
-    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
+    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling", "change")
     never = Estimate(0.0, 0.0)
+    # where means change, nobody can say which arm should have been recommended
+    tied = never if played.largest_gap == 0.0 else Estimate(math.nan, math.nan)
     optimal, optimal_stderr = merged.optimal()
     kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
@@ -320,12 +337,14 @@ def policy_result(
         seconds=seconds,
         deviation=merged.deviation(worst),
         failure=merged.failure(0.5 * played.horizon * least),
-        wrong=merged.share("wrong") if least > 0.0 else never,
-        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
+        wrong=merged.share("wrong") if least > 0.0 else tied,
+        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else tied,
         stopped=merged.share("stopped") if played.stops else never,
         stopping_time=_times(merged.skewed("rounds"), played.horizon)
         if played.stops
         else Estimate(float(played.horizon), 0.0),
+        since_change=_times(merged.skewed("since"), worst) if played.change else never,
+        recovery=_times(merged.skewed("recovery"), played.horizon) if played.change else never,
         worst=worst,
     )
 
