@@ -311,6 +311,11 @@ class Clock:
 
 # What undoes each migration but the first.
 UNDO = {
+    "0005": [
+        "DROP INDEX log_news",
+        "ALTER TABLE bandits DROP COLUMN policy",
+        "ALTER TABLE bandits DROP COLUMN epoch",
+    ],
     "0004": [
         "ALTER TABLE tokens DROP COLUMN bandits",
         "ALTER TABLE tokens DROP COLUMN rate",

@@ -205,6 +205,7 @@ def test_the_command_line_knows_them():
         (lambda: ocucb.changing(too_far, 2), "too_far, round 3: means of gaussian rewards must"),
         (lambda: ocucb.changing(hop, 2, changes=[1]), "a change must be at least 2, got 1"),
         (lambda: ocucb.changing(hop, 2, rewards="cauchy"), "unknown kind of reward 'cauchy'"),
+        (lambda: ocucb.changing({1: [1]}, rewards="exponential"), "rewards cannot change"),
         (lambda: ocucb.switch(1), "K must be at least 2"),
         (lambda: ocucb.drifting(step=0), "step must be above 0"),
         (lambda: ocucb.drifting(low=1), "low must be below high"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import random
 import threading
 import warnings
 from contextlib import nullcontext
@@ -15,10 +16,11 @@ import pytest
 
 import naive_linear
 import ocucb
-from helpers import play_steps
+from helpers import DATA, play_steps
 from ocucb import LinearBandit
 from ocucb.engine.linear import FIRST_RENEWAL
 from ocucb.live.linear_model import parts
+from ocucb.live.linear_saving import _VERSION, STEPS
 from ocucb.policies import LINEAR, parse_policy
 from ocucb.random import CHOICES, REWARDS, start_stream
 
@@ -215,6 +217,36 @@ def test_saved_and_loaded_it_continues_bit_for_bit(policy, features, shared, mor
         for other in copies:
             assert (play(other, 50, 9), other.to_dict()) == want
             assert (other.arms, other.retired) == (bandit.arms, bandit.retired)
+
+
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [
+        ("thompson", ["red", "red", 3, "red", 3, 3, "red", 3, "red", 3, 3, 3]),
+        ("shared", list("cadbacadadda")),
+    ],
+)
+def test_files_of_earlier_versions_are_read(name, then):
+    """What earlier versions saved, and what they played next."""
+    path = DATA / f"linear_bandit_{name}.json"
+    saved, bandit = json.loads(path.read_text()), LinearBandit.load(path)
+    assert bandit.to_dict() == saved | {"format_version": _VERSION}
+    draw = random.Random(9)
+    for wanted in then:
+        rows = [
+            [round(draw.uniform(-1, 1), 3) for _ in bandit.features]
+            for _ in range(len(bandit) if name == "shared" else 1)
+        ]
+        assert bandit.ask(rows if name == "shared" else rows[0]) == wanted
+        row = rows[bandit.arms.index(wanted)] if name == "shared" else rows[0]
+        bandit.tell(wanted, round(draw.random(), 3), row)
+
+
+def test_every_format_has_a_file():
+    """The oldest, the present one, and whatever came between."""
+    kept = [json.loads(path.read_text()) for path in DATA.glob("linear_bandit_*.json")]
+    assert {document["format_version"] for document in kept} == {*range(1, _VERSION + 1)}
+    assert len(STEPS) == _VERSION - 1
 
 
 def test_a_saved_bandit_is_checked_value_by_value():

@@ -210,7 +210,7 @@ def test_policy_of_your_own_is_saved_by_name(tmp_path):
 KILL = """
 import json, os, random, signal, sys, time
 from contextlib import contextmanager
-import ocucb, ocucb.live.saving
+import ocucb, ocucb.live.base
 
 path, atomic = sys.argv[1], sys.argv[2] == "atomic"
 if not atomic:
@@ -218,7 +218,7 @@ if not atomic:
     def plain(path):
         with open(path, "w") as file:
             yield file
-    ocucb.live.saving.replacing = plain
+    ocucb.live.base.replacing = plain
 ocucb.Bandit(range(1500), "ocucb", 10**6, sigma=1, rng=1).save(path)
 chance, torn, moved, last = random.Random(4), 0, 0, 0
 for _ in range(40 if atomic else 15):

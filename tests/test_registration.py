@@ -87,6 +87,17 @@ def test_all_is_what_can_be_had():
         ocucb.HalfRoot  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("gausian", "gaussian"), ("Bernoulli", "bernoulli"), ("beta", "beta_rewards")],
+)
+def test_a_name_that_ocucb_lacks_has_a_hint(typed, meant):
+    with pytest.raises(AttributeError, match=f"'{typed}'; did you mean {meant}\\?$"):
+        getattr(ocucb, typed)
+    with pytest.raises(AttributeError, match=r"no attribute '_gaussian'$"):
+        ocucb._gaussian  # noqa: B018
+
+
 def test_a_new_policy_is_one_file(tmp_path):
     """Names, command line, engines, live use, league, reference: all find it; a twin is missed."""
     ignored = shutil.ignore_patterns("__pycache__")

@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 import ocucb
 from ocucb.random import binomial, start_stream, uniform
-from ocucb.rewards import BERNOULLI, GAUSSIAN, KINDS, UNIFORM
+from ocucb.rewards import BERNOULLI, EXPONENTIAL, GAUSSIAN, KINDS, UNIFORM
 
 LEVEL = 1e-4
 TILTABLE = [kind for kind in KINDS.values() if kind.log_likelihood_ratio]
@@ -107,15 +107,24 @@ def test_divergence_of_bernoulli_rewards(mean, other):
     assert BERNOULLI.divergence(mean, other, 0.5) == pytest.approx(slow, rel=1e-12)
 
 
+@pytest.mark.parametrize("other", [0.01, 0.7, 40.0])
+def test_divergence_of_exponential_rewards(other):
+    p, q = stats.expon(scale=0.7), stats.expon(scale=other)
+    slow = integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), 0, 40)[0]
+    assert EXPONENTIAL.divergence(0.7, other, 1.0) == pytest.approx(slow, rel=1e-7, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", TILTABLE, ids=lambda kind: kind.name)
 def test_the_likelihood_ratio_is_that_of_the_densities(kind):
     draw, state = kind.draw, stream(5)
     mean, tilted, scale = 0.6, 0.35, 0.8
     rewards = [draw(tilted, scale, state) for _ in range(25)]
-    if kind is GAUSSIAN:
-        logs = [stats.norm(m, scale).logpdf(rewards).sum() for m in (mean, tilted)]
-    else:
-        logs = [stats.bernoulli(m).logpmf(rewards).sum() for m in (mean, tilted)]
+    law = {
+        "gaussian": lambda m: stats.norm(m, scale).logpdf,
+        "bernoulli": lambda m: stats.bernoulli(m).logpmf,
+        "exponential": lambda m: stats.expon(scale=m).logpdf,
+    }[kind.name]
+    logs = [law(m)(rewards).sum() for m in (mean, tilted)]
     ratio = kind.log_likelihood_ratio(sum(rewards) - 25 * mean, 25.0, mean, tilted, scale)
     assert ratio == pytest.approx(logs[0] - logs[1], rel=1e-10)
 
@@ -139,7 +148,7 @@ def test_rewards_stay_within_their_bounds(kind):
     rewards = [kind.draw(0.4, 0.3, state) for _ in range(2000)]
     assert low <= min(rewards) <= max(rewards) <= high
     assert kind.binary == (set(rewards) == {0.0, 1.0})
-    if math.isfinite(low):
+    if math.isfinite(high - low):
         assert max(rewards) - min(rewards) > 0.99 * (high - low)
 
 

@@ -299,7 +299,7 @@ def test_a_clock_that_was_ahead_switches_no_expiry_off(opened):
     assert tell(also_ahead) == tell(after) == "expired"
     assert tell(last) == "accepted"
     assert report_of("idle")["totals"] == {
-        "decisions": 1, "rewards": 0, "open": 0, "expired": 1, "late": 0,
+        "decisions": 1, "rewards": 0, "open": 0, "expired": 1, "late": 0, "prior": 0,
     }  # fmt: skip
     kinds = [json.loads(line)["kind"] for line in _log(opened, "idle")]
     assert kinds == ["decision", "clock", "expired"]

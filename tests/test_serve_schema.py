@@ -58,6 +58,7 @@ def examples() -> dict[str, dict]:
             first, second = (one["id"] for one in said["decisions"])
             rewards = [{"decision": first, "reward": 1}, {"decision": second, "reward": 0.25}]
             call("POST", "/v1/bandits/{name}/rewards", rewards)
+            call("POST", "/v1/bandits/{name}/prior", [{"arm": "red", "pulls": 40, "mean": 0.2}])
             call("GET", "/v1/bandits/{name}")
             call("GET", "/v1/bandits")
             call("GET", "/v1/bandits/{name}/verdict", query="?margin=0.01")

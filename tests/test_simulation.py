@@ -195,7 +195,9 @@ def test_memory_does_not_grow_with_runs():
         ({"policies": []}, ValueError, "at least one policy"),
         ({"policies": 7}, TypeError, "a policy must be one such as OCUCB"),
         ({"policies": [None]}, TypeError, "a policy must be one such as OCUCB"),
-        ({"problem": [0, -0.3]}, TypeError, "problem must be a Problem"),
+        ({"problem": [0, -0.3]}, TypeError, r"problem must be a Problem .* with gaussian or bern"),
+        ({"problem": "gap:K=2"}, TypeError, "got 'gap:K=2': make one with parse_problem"),
+        ({"problem": None}, TypeError, r"problem must be a Problem .*, got None\.$"),
     ],
 )
 def test_wrong_input(change, error, words):

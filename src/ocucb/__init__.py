@@ -46,6 +46,7 @@ _HOME = {
         "conjecture",
         "custom_rewards",
         "empirical",
+        "exponential_rewards",
         "gap",
         "gaussian",
         "moss_failure",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from .problems import conjecture as conjecture
     from .problems import custom_rewards as custom_rewards
     from .problems import empirical as empirical
+    from .problems import exponential_rewards as exponential_rewards
     from .problems import gap as gap
     from .problems import gaussian as gaussian
     from .problems import moss_failure as moss_failure
@@ -138,7 +140,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     home = _MODULE_OF.get(name)
     if home is None and (name.startswith("_") or name not in _policies()):
-        raise AttributeError(f"module 'ocucb' has no attribute {name!r}")
+        raise AttributeError(f"module 'ocucb' has no attribute {name!r}{_meant(name)}")
     value = getattr(importlib.import_module(f".{home or 'policies'}", __name__), name)
     globals()[name] = value
     return value
@@ -146,6 +148,15 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(["__version__", *_PACKAGES, *_MODULE_OF, *_policies()])
+
+
+def _meant(name: str) -> str:
+    """Return a hint at the name that was probably meant, for people: never for a private one."""
+    from ._text import remedy
+
+    begins = [known for known in __dir__() if known.startswith(f"{name}_")]
+    hint = f"did you mean {begins[0]}?" if begins else remedy(name, __dir__(), all_="")
+    return f"; {hint}" if hint.startswith("did") and not name.startswith("_") else ""
 
 
 def _policies() -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 import math
 import reprlib
 import textwrap
@@ -224,6 +225,21 @@ def table(rows: Sequence[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> str:
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def html_table(rows: Iterable[Iterable[str]], notes: Iterable[str] = ()) -> str:
+    """Write rows of text as an HTML table, the first one as its heading, and notes below.
+
+    >>> html_table([("policy", "runs"), ("<b>", "10")], ["plain"])
+    '<table><tr><th>policy</th><th>runs</th></tr><tr><td>&lt;b&gt;</td><td>10</td></tr></table><p>plain</p>'
+    """
+
+    def all_in(tag: str, texts: Iterable[str]) -> str:
+        return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+
+    head, *body = rows
+    lines = [all_in("th", head), *(all_in("td", row) for row in body)]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>{all_in('p', notes)}"
 
 
 _LATEX = str.maketrans(

@@ -24,6 +24,7 @@ from .problems import Problem, gap, of_kind, takes_sigma, to_arms
 from .random import REWARDS, normal, start_stream, stream_key, uniform
 from .rewards import rewards_along
 
+_KINDS = ("gaussian", "bernoulli", "uniform", "beta")
 _LARGEST = 1e6  # mean
 _NEAR, _FAR = 1000, 10**7  # rounds in which a user's function is watched
 
@@ -171,6 +172,11 @@ def _of_segments(given: Mapping[int, Numbers], rewards: str, sigma: float | None
 def _check_place(means: Floats, rewards: str) -> None:
     """Refuse means that rewards of a kind cannot have."""
     unit = of_kind(rewards, [0.5]).rewards.unit
+    if rewards not in _KINDS:
+        raise ValueError(
+            f"means of {rewards} rewards cannot change, as sigma depends on them; "
+            f"choose from {', '.join(_KINDS)}."
+        )
     inner = rewards == "beta"
     low, high = (0.0, 1.0) if unit else (-_LARGEST, _LARGEST)
     wrong = ~((means >= low) & (means <= high)) | (inner & ((means == 0.0) | (means == 1.0)))

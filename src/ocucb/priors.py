@@ -377,6 +377,10 @@ def _of_function(
     typical = of_kind(rewards, [0.5], sigma)
     if recipe.takes_scales and not typical.rewards.brownian:
         raise ValueError(f"scales can be drawn for Gaussian rewards only, not for {rewards} ones.")
+    if not typical.rewards.subgaussian:
+        raise ValueError(
+            f"{rewards} rewards have no sigma that fits all means; give a list of problems instead."
+        )
     scale = float(typical.scales[0])
     told = None if recipe.takes_scales else typical.sigma
     written = [f"K={arms}"] if K is not None else []

@@ -25,6 +25,7 @@ from ._vectors import Numbers, to_bounds, to_positive, to_vector
 from .rewards import (
     BERNOULLI,
     BETA,
+    EXPONENTIAL,
     GAUSSIAN,
     SAMPLERS,
     UNIFORM,
@@ -283,6 +284,37 @@ def beta_rewards(means: Numbers, concentration: Numbers | float = 2.0) -> Proble
     return Problem(vector, scales, BETA, 0.5, _list(vector))
 
 
+def exponential_rewards(means: Numbers) -> Problem:
+    """Arms with exponential rewards, such as waiting times: above 0, and rarely very large.
+
+    The standard deviation of an arm is its mean; policies are told the largest, as sigma. But the
+    rewards are not sigma-subgaussian: large ones are more frequent than confidence bounds allow,
+    so that bounds on regret do not hold, and a policy may need a larger constant.
+
+    Parameters
+    ----------
+    means : list of float
+        Expected rewards, above 0.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import ocucb
+    >>> ocucb.exponential_rewards([2.0, 1.5])
+    <problem means 2, 1.5: 2 arms, exponential, sigma=2>
+    """
+    vector = to_vector(means, "means")
+    for i in np.flatnonzero(vector <= 0):
+        raise ValueError(
+            f"means of exponential rewards must be above 0, got {vector[i]:g} for arm {i + 1}."
+        )
+    ones = np.ones(vector.size)
+    return Problem(vector, ones, EXPONENTIAL, float(vector.max()), _list(vector))
+
+
 def empirical(arrays: Sequence[Numbers]) -> Problem:
     """Arms whose rewards are drawn, with replacement, from rewards that were seen.
 
@@ -424,6 +456,7 @@ KINDS: dict[str, Callable[..., Problem]] = {
     "bernoulli": bernoulli,
     "uniform": _uniform,
     "beta": _beta,
+    "exponential": exponential_rewards,
 }
 
 
@@ -452,6 +485,22 @@ def of_kind(name: str, means: Numbers, sigma: Numbers | float | None = None) -> 
 def _instance(means: Numbers, name: str, sigma: Numbers | float, horizon: int | None) -> Problem:
     problem = gaussian(means, sigma)
     return replace(problem, name=_named(name, problem.scales), paper_horizon=horizon)
+
+
+def not_a_problem(given: Any) -> TypeError:
+    """Return the error for what was passed as a problem and is none, with what may be meant.
+
+    >>> print(not_a_problem("gap:K=3"))
+    problem must be a Problem such as gap(K=2, gap=0.3), got 'gap:K=3': make one with parse_problem.
+    """
+    make = ""
+    if isinstance(given, str):
+        make = ": make one with parse_problem"
+    elif isinstance(given, list | tuple | np.ndarray):
+        make = ": make one with gaussian or bernoulli"
+    return TypeError(
+        f"problem must be a Problem such as gap(K=2, gap=0.3), got {shown(given)}{make}."
+    )
 
 
 def to_arms(K: int, least: int = 1) -> int:

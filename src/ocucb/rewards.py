@@ -69,6 +69,8 @@ class Rewards:
     path : callable or None
         ``path(means, t, table, stream)`` writes the means of round t over those of the round
         before; a user's does without the table.
+    subgaussian : bool
+        Large noise is as rare as the sigma of a problem says, as most theorems assume.
     brownian : bool
         Summed rewards are a Brownian motion with drift `mean` and deviation `scale`, observed at
         integer times.
@@ -86,6 +88,7 @@ class Rewards:
     rounds: str = ""
     contexts: Callable[..., None] | None = None
     path: Callable[..., None] | None = None
+    subgaussian: bool = True
 
     @cached_property
     def code(self) -> Snapshot:
@@ -207,6 +210,27 @@ def _deviation_beta(mean: float, scale: float) -> float:
     return sqrt(mean * (1.0 - mean) / (1.0 + scale))
 
 
+def _draw_exponential(mean: float, scale: float, stream: Words) -> float:
+    return -mean * math.log1p(-uniform(stream))
+
+
+def _divergence_exponential(mean: float, other: float, scale: float) -> float:
+    return log(other / mean) + mean / other - 1.0
+
+
+def _ratio_exponential(noise: Any, count: Any, mean: float, tilted: Any, scale: float) -> Any:
+    total = count * mean + noise
+    return total * (1.0 / tilted - 1.0 / mean) - count * np.log(mean / tilted)
+
+
+def _deviation_exponential(mean: float, scale: float) -> float:
+    return mean
+
+
+def _at_least_0(mean: float, scale: float) -> tuple[float, float]:
+    return 0.0, math.inf
+
+
 def _draw_empirical(arm: int, table: Floats, stream: Words) -> float:
     # the table begins with where each arm's rewards do, and the last one's end
     start, end = int(table[arm]), int(table[arm + 1])
@@ -244,7 +268,16 @@ BETA = Rewards(
     bounds=_unit_interval,
     unit=True,
 )
-KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM, BETA)}
+EXPONENTIAL = Rewards(
+    "exponential",
+    _draw_exponential,
+    divergence=_divergence_exponential,
+    log_likelihood_ratio=_ratio_exponential,
+    deviation=_deviation_exponential,
+    bounds=_at_least_0,
+    subgaussian=False,
+)
+KINDS = {kind.name: kind for kind in (GAUSSIAN, BERNOULLI, UNIFORM, BETA, EXPONENTIAL)}
 
 
 def _kind_named(name: str) -> Rewards:

@@ -29,7 +29,7 @@ from .importance import FEWEST_TILTED
 from .policies import LinearRule, Policy, PolicyFamily, to_policies
 from .policies._declarations import check_declarations
 from .priors import AnyProblem, Prior
-from .problems import Problem
+from .problems import Problem, not_a_problem
 from .progress import Compiling, Meter
 from .random import to_seed
 from .results import SAMPLINGS, SimulationResult, joined
@@ -159,8 +159,7 @@ def simulate(
     """
     players = to_policies(policies)
     if not isinstance(problem, Problem | Prior):
-        got = shown(problem)
-        raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {got}.")
+        raise not_a_problem(problem)
     horizon = to_count(horizon, "horizon")
     share = None if precision is None else to_float(precision, "precision", "between 0 and 1")
     if share is not None and not 0.0 < share < 1.0:

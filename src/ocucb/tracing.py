@@ -16,10 +16,10 @@ import numpy as np
 from . import _docstrings
 from ._compile import translate_numba_errors
 from ._keywords import hinted
-from ._text import shown, table_of, to_count
+from ._text import table_of, to_count
 from ._types import Counts, Flags, Floats
 from .policies import Policy, PolicyFamily, to_policies
-from .problems import Problem
+from .problems import Problem, not_a_problem
 from .random import to_seed
 from .results.records import Records
 from .simulation import check_rewards, specify
@@ -189,8 +189,7 @@ def trace(
         raise ValueError(f"a trace is of one policy, got {len(players)}.")
     player = players[0]
     if not isinstance(problem, Problem):
-        got = shown(problem)
-        raise TypeError(f"problem must be a Problem such as gap(K=2, gap=0.3), got {got}.")
+        raise not_a_problem(problem)
     horizon, number = to_count(horizon, "horizon"), to_count(run, "run", 0)
     if horizon * problem.arms > MOST:
         raise ValueError(

@@ -37,7 +37,9 @@ def option(metavar: str, help: str, names: str = "") -> Any:
 
 
 # Options of several commands.
-Rewards = Annotated[str, option("KIND", "Kind of reward: gaussian, bernoulli, uniform or beta.")]
+Rewards = Annotated[
+    str, option("KIND", "Kind of reward: gaussian, bernoulli, uniform, beta or exponential.")
+]
 Sigma = Annotated[
     Text, option("LIST", "Standard deviation of the rewards: one number, or one per arm.")
 ]

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from .._text import to_float
 from .._types import Flags, Floats
 from ..policies._largest import largest_of_beta, largest_of_normal
 from .evidence import Evidence
@@ -28,6 +29,18 @@ from .evidence import Evidence
 STOP, GO_ON, NO_DIFFERENCE = "stop", "go on", "no difference"
 _MOST_RIVALS = 16  # that are looked at to foresee the end
 _DOUBLINGS, _HALVINGS = 20, 6  # of the rewards, until it comes; of the last step
+
+
+def to_margin(value: object) -> float:
+    """Convert `value` to a difference that does not matter, or raise an error.
+
+    >>> to_margin("0.1")
+    0.1
+    """
+    margin = to_float(value, "margin")
+    if not 0.0 <= margin < float("inf"):
+        raise ValueError(f"margin must be at least 0 and finite, got {margin:g}.")
+    return margin
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,25 +5,23 @@ It checks, explains and locks; `ocucb.live.decision` decides what to play.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 from .._keywords import hinted
-from .._text import shown, to_count, to_float
+from .._text import shown, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
 from ..policies._declarations import check_declarations
 from ..policies._families import formula_raised
 from ..policies._rules import ChoiceRule
-from ..random import CHOICES, start_stream, stream_key
 from .decision import State, compile_kernels, new_arms, new_state
 from .looking import Seen
 from .names import NAMES, Arm, Positions, is_list, to_names
 from .probabilities import chance_of_choice
-from .rules import PLACE, horizons, to_rules
+from .rules import horizons
 from .tree import Records
 
 
@@ -79,17 +77,7 @@ class Bandit(Seen):
     'green'
     """
 
-    __slots__ = (
-        "_ask",
-        "_first_rewards",
-        "_open_horizon",
-        "_positions",
-        "_rebuild",
-        "_rounds",
-        "_tell",
-        "_warned_of_bounds",
-        "_warned_of_horizon",
-    )
+    __slots__ = ("_ask", "_rebuild", "_rounds", "_tell")
 
     @hinted
     def __init__(
@@ -105,19 +93,12 @@ class Bandit(Seen):
         rng: Any = None,
     ) -> None:
         super().__init__()
-        self._names = to_names(arms)
+        horizon = self._take_rules(arms, policy, horizon, bounds, sigma, minimize, strict, rng)
         self._positions = Positions(self._names)
-        self._open_horizon = horizon is None
-        if horizon is not None:
-            horizon = to_count(horizon, "horizon")
-        self._rules = to_rules(policy, horizon, bounds, sigma, minimize, strict, rng)
-        self._warned_of_bounds = self._warned_of_horizon = False
-        self._first_rewards = self._rules.first_rewards(horizon)
-        stream = np.empty(4, dtype=np.uint64)
-        start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
         values = self.policy.arguments(horizons(horizon, 0)[0])
         self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
-        self._set_state(self._new_state(values, horizon, new_arms(len(self._names)), 0, stream))
+        arms, stream = new_arms(len(self._names)), self._new_stream()
+        self._set_state(self._new_state(values, horizon, arms, 0, stream))
 
     def _new_state(
         self,
@@ -139,43 +120,7 @@ class Bandit(Seen):
     def _set_state(self, state: State) -> None:
         self._state, self._rounds = state, state.clock["rounds"]  # a view: quick to read
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(getattr(Bandit, name, None), property):
-            advice = "create a new bandit, or use extend, add and retire"
-            raise AttributeError(f"{name} of a bandit cannot be set; {advice}.")
-        object.__setattr__(self, name, value)
-
     # Reading
-
-    @property
-    def policy(self) -> Policy:
-        """Who chooses."""
-        return self._rules.policy
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The bounds of the rewards, if any were given."""
-        return self._rules.bounds
-
-    @property
-    def sigma(self) -> float | None:
-        """Rewards are sigma-subgaussian; None if nobody knows."""
-        return self._rules.sigma
-
-    @property
-    def minimize(self) -> bool:
-        """Whether rewards are losses."""
-        return self._rules.minimize
-
-    @property
-    def strict(self) -> bool:
-        """Whether rewards outside the bounds are rejected."""
-        return self._rules.strict
-
-    @property
-    def seed(self) -> int:
-        """``rng=seed`` repeats the choices, given the same rewards."""
-        return self._rules.seed
 
     @property
     def arms(self) -> list[Arm]:
@@ -196,11 +141,6 @@ class Bandit(Seen):
     def horizon(self) -> int:
         """The number of rounds that the policy plans for."""
         return int(self._state.horizon)
-
-    @property
-    def open_horizon(self) -> bool:
-        """Whether nobody told the horizon, so that it grows whenever it is reached."""
-        return self._open_horizon
 
     @property
     def rounds(self) -> int:
@@ -262,12 +202,7 @@ class Bandit(Seen):
     def _choose(self) -> int:
         state = self._state
         if not self._warned_of_horizon and self._rounds.item() >= state.horizon:
-            warnings.warn(
-                f"round {self.rounds + 1} lies beyond the horizon {self.horizon}, and is played "
-                "like the last one before it; extend(horizon) sets a new one.",
-                stacklevel=3,
-            )
-            self._warned_of_horizon = True
+            self._warn_of_horizon()
         stream, memory = state.stream.copy(), state.memory.copy()
         try:
             arm = self._ask(state)
@@ -277,10 +212,7 @@ class Bandit(Seen):
         if arm < 0:
             self._take_back(state, [], stream, memory)
             reason = self._rules.form.family.rule.failure("NaN or no arm")
-            raise ValueError(
-                f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: its "
-                f"formula returned {reason}."
-            )
+            raise self._no_choice(f"its formula returned {reason}.")
         self._grow()
         return arm
 
@@ -293,10 +225,7 @@ class Bandit(Seen):
         """Return what to say where the policy's formula raised an error."""
         if isinstance(error, IndexError):
             return ValueError(self.policy.family.out_of_bounds(len(self)))
-        return ValueError(
-            f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: "
-            f"{formula_raised(error)}"
-        )
+        return self._no_choice(formula_raised(error))
 
     def _take_back(self, state: State, chosen: list[int], stream: Words, memory: Floats) -> None:
         """Undo decisions that could not be completed; `state` was there before them."""
@@ -434,34 +363,6 @@ class Bandit(Seen):
                 raise ValueError(f"arm {arm!r} has no open ask to cancel.")
             self._note(i, 0.0, 0.0, 0.0)
 
-    def _position(self, arm: Any) -> int:
-        i = self._positions.find(arm)
-        if i < 0:
-            some = ", ".join(map(repr, self._names[:5])) + (", …" if len(self._names) > 5 else "")
-            raise ValueError(f"unknown arm {shown(arm)}; this bandit has {some}.")
-        return i
-
-    def _gain(self, reward: Any) -> float:
-        """Return what a reward adds to the sum that is maximised."""
-        rules = self._rules
-        if type(reward) is not float:
-            reward = to_float(reward, "reward", PLACE)
-        if not rules.low <= reward <= rules.high:
-            warning = rules.warning(reward)
-            if not rules.binary and not self._warned_of_bounds:
-                warnings.warn(warning, stacklevel=3)
-                self._warned_of_bounds = True
-        if rules.binary and reward not in (0.0, 1.0):
-            raise ValueError(f"{self.policy.label} takes rewards of 0 and 1, got {reward!r}.")
-        if self._first_rewards is not None:
-            enough, odd = self._first_rewards.add(reward)
-            if odd is not None:
-                warnings.warn(odd, stacklevel=3)
-            if enough:
-                self._first_rewards = None
-        gain: float = rules.zero - reward if rules.minimize else reward
-        return gain
-
     # Changing the rules while it runs
 
     def extend(self, horizon: int) -> None:
@@ -486,12 +387,7 @@ class Bandit(Seen):
         """
         horizon = to_count(horizon, "horizon")
         with self._lock:
-            present = self.rounds if self._open_horizon else self.horizon
-            if horizon <= present:
-                what = "rounds so far" if self._open_horizon else "present one"
-                raise ValueError(
-                    f"the new horizon must be above the {what}, {present}, got {horizon}."
-                )
+            self._check_later(horizon)
             values = self.policy.arguments(horizon)
             self._ask, self._tell, self._rebuild = compile_kernels(self._rules.form, values)
             arms, stream = self._state.arms, self._state.stream

@@ -17,35 +17,25 @@ import numpy as np
 from .. import _document
 from .._document import is_flag, is_number, is_whole, take, take_floats, take_list
 from .._text import MOST_DIGITS
-from .._types import Floats
+from .._types import Floats, Words
 from .._version import __version__
 from ..policies import FAMILIES, Policy, parse_policy, to_policies
+from .rules import Rules
 
 _VERSION = 4
 _ARMS, _NUMBERS = "a list of arms", "a list of numbers"
 _SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
 
-def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
-    """Return the document of a bandit with these parts, and with a sigma that may be implied."""
-    policy, bounds, arms = parts["policy"], parts["bounds"], parts["arms"]
-    squares = {}
-    if _needs_squares(policy, bounds, sigma):
+def to_document(parts: dict[str, Any], rules: Rules) -> dict[str, Any]:
+    """Return the document of a bandit with these rules and parts."""
+    arms, squares = parts["arms"], {}
+    if _needs_squares(rules.policy, rules.bounds, rules.sigma):
         squares = {"squares": parts["squares"].tolist()}
     return {
-        "format": "ocucb-bandit",
-        "format_version": _VERSION,
-        "version": __version__,
-        **policy_facts(policy),
-        "horizon": parts["horizon"],
-        "bounds": None if bounds is None else list(bounds),
-        "sigma": sigma,
-        "minimize": parts["minimize"],
-        "strict": parts["strict"],
-        "seed": str(parts["rng"]),
+        **facts_of("bandit", _VERSION, rules, parts["horizon"]),
+        **words_of(parts["stream"], parts["memory"]),
         "rounds": parts["rounds"],
-        "stream": [f"{word:016x}" for word in parts["stream"].tolist()],
-        "memory": [x if isfinite(x) else str(x) for x in parts["memory"].tolist()],
         "arms": arms,
         "pulls": parts["pulls"].tolist(),
         "open": parts["open"].tolist(),
@@ -55,9 +45,29 @@ def to_document(parts: dict[str, Any], sigma: float | None) -> dict[str, Any]:
     }
 
 
-def policy_facts(policy: Policy) -> dict[str, Any]:
-    """Return what a document says about the policy."""
-    return {"policy": policy.name, "own_policy": not policy.is_ours}
+def facts_of(noun: str, version: int, rules: Rules, horizon: int | None) -> dict[str, Any]:
+    """Return what a document says of its format and the bandit's rules."""
+    return {
+        "format": f"ocucb-{noun}",
+        "format_version": version,
+        "version": __version__,
+        "policy": rules.policy.name,
+        "own_policy": not rules.policy.is_ours,
+        "horizon": horizon,
+        "bounds": None if rules.bounds is None else list(rules.bounds),
+        "sigma": rules.sigma,
+        "minimize": rules.minimize,
+        "strict": rules.strict,
+        "seed": str(rules.seed),
+    }
+
+
+def words_of(stream: Words, memory: Floats) -> dict[str, Any]:
+    """Return what a document says of random numbers, and of what a policy remembers."""
+    return {
+        "stream": [f"{word:016x}" for word in stream.tolist()],
+        "memory": [x if isfinite(x) else str(x) for x in memory.tolist()],
+    }
 
 
 def saved_policy(document: dict[str, Any], policy: Any, source: str, kind: str) -> Policy | None:
@@ -101,38 +111,54 @@ def to_parts(document: Any, policy: Any, source: str) -> dict[str, Any]:
 
 def _checked(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     """Return parts of the right types; whether they fit together is for the bandit to check."""
-    take(document, "policy", _document.is_text, "text")
-    take(document, "own_policy", is_flag, "true or false")
-    policy = policy or named_policy(document)
-    arms = take_list(document, "arms", None, is_name, "strings and whole numbers")
-    size, whole, flag = len(arms), "whole numbers from 0 to 2^53", "true or false"
-    known = set(arms)
-    retired = set(take(document, "retired", _all(lambda x: is_name(x) and x in known), _ARMS))
-    bounds = take(document, "bounds", is_range, "null or a list of 2 numbers")
-    sigma = take(document, "sigma", lambda x: x is None or is_number(x), "null or a finite number")
-    words = take_list(document, "stream", 4, is_word, "hexadecimal words of 64 bits")
-    memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
+    rules = rules_of(document, policy)
+    arms, policy = rules["arms"], rules["policy"]
+    size, whole, known = len(arms), "whole numbers from 0 to 2^53", set(arms)
+    retired = set(take(document, "retired", _all(lambda x: _is_name(x) and x in known), _ARMS))
+    stream, memory = stream_and_memory(document)
     squares = None
-    if _needs_squares(policy, bounds, sigma):
+    if _needs_squares(rules["policy"], rules["bounds"], rules["sigma"]):
         squares = take_floats(document, "squares", size)
     return {
-        "arms": arms,
-        "policy": policy,
-        "horizon": take(document, "horizon", _is_horizon, "null or a whole number from 1 to 2^53"),
-        "bounds": bounds,
-        "sigma": sigma if bounds is None else None,
-        "minimize": take(document, "minimize", is_flag, flag),
-        "strict": take(document, "strict", is_flag, flag),
-        "rng": int(take(document, "seed", is_digits, "a whole number, as text")),
+        **rules,
         "pulls": take_list(document, "pulls", size, is_whole, whole),
         "open": take_list(document, "open", size, is_whole, whole),
         "sums": take_floats(document, "sums", size),
         "active": [name not in retired for name in arms],
         "rounds": take(document, "rounds", is_whole, "a whole number from 0 to 2^53"),
-        "stream": [int(word, 16) for word in words],
-        "memory": [float(x) for x in memory],
+        "stream": stream,
+        "memory": memory,
         "squares": squares,
     }
+
+
+def rules_of(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
+    """Return the arguments of a bandit with a document's rules; `policy` is the user's own."""
+    flag = "true or false"
+    take(document, "own_policy", is_flag, flag)
+    bounds = take(document, "bounds", _is_range, "null or a list of 2 numbers")
+    sigma = take(document, "sigma", lambda x: x is None or is_number(x), "null or a finite number")
+    return {
+        "arms": take_list(document, "arms", None, _is_name, "strings and whole numbers"),
+        "policy": policy or named_policy(document),
+        "horizon": take(document, "horizon", _is_horizon, "null or a whole number from 1 to 2^53"),
+        "bounds": bounds,
+        "sigma": sigma if bounds is None else None,
+        "minimize": take(document, "minimize", is_flag, flag),
+        "strict": take(document, "strict", is_flag, flag),
+        "rng": int(take(document, "seed", _is_digits, "a whole number, as text")),
+    }
+
+
+def stream_and_memory(
+    document: dict[str, Any], size: int | None = None
+) -> tuple[list[int], list[float]]:
+    """Return the words from which random numbers continue, and the memory, of this size if told."""
+    words = take_list(document, "stream", 4, _is_word, "hexadecimal words of 64 bits")
+    memory = take(document, "memory", _all(lambda x: is_number(x) or x in _SPELLED), _NUMBERS)
+    if size not in (None, len(memory)):
+        raise _document.Damaged(f"'memory' must be a list of {size} numbers")
+    return [int(word, 16) for word in words], [float(x) for x in memory]
 
 
 def _text_seed(document: dict[str, Any]) -> dict[str, Any]:
@@ -202,7 +228,7 @@ def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda given: type(given) is list and all(map(good, given))
 
 
-def is_range(value: Any) -> bool:
+def _is_range(value: Any) -> bool:
     return value is None or (_all(is_number)(value) and len(value) == 2)
 
 
@@ -210,13 +236,13 @@ def _is_horizon(value: Any) -> bool:
     return value is None or _document.is_count(value)
 
 
-def is_digits(value: Any) -> bool:
+def _is_digits(value: Any) -> bool:
     return type(value) is str and re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", value) is not None
 
 
-def is_name(value: Any) -> bool:
+def _is_name(value: Any) -> bool:
     return type(value) in (str, int)
 
 
-def is_word(value: Any) -> bool:
+def _is_word(value: Any) -> bool:
     return type(value) is str and re.fullmatch("[0-9a-f]{1,16}", value) is not None

@@ -5,7 +5,6 @@ It checks, explains and locks; `ocucb.live.linear_model` decides what to play.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
@@ -13,13 +12,12 @@ from typing import Any, overload
 import numpy as np
 
 from .._keywords import hinted
-from .._text import shown, to_count, to_float, to_level
+from .._text import shown, to_count, to_level
 from .._types import Floats
-from ..inference.verdict import Verdict, verdict_of
+from ..inference.verdict import Verdict, to_margin, verdict_of
 from ..policies import Policy, PolicyFamily
 from ..policies._families import formula_raised
 from ..policies._rules import LinearIndexRule
-from ..random import CHOICES, start_stream, stream_key
 from .features import to_features
 from .linear_model import (
     BAD_FEATURES,
@@ -36,7 +34,7 @@ from .linear_probabilities import chances_of_indices, next_probabilities
 from .linear_saving import LinearSaved
 from .linear_summary import LinearSummary, evidence_of, summarize
 from .names import NAMES, Arm, is_list, to_names
-from .rules import PLACE, horizons, to_rules
+from .rules import horizons
 
 
 class LinearBandit(LinearSaved):
@@ -82,7 +80,7 @@ class LinearBandit(LinearSaved):
     <linear bandit: 2 arms, 2 features, LinOCUCB(alpha=3, psi=2, ridge=1), round 102 of 1,000>
     """
 
-    __slots__ = ("_ask", "_renew", "_tell", "_warned_of_bounds", "_warned_of_horizon")
+    __slots__ = ("_ask", "_renew", "_tell")
 
     @hinted
     def __init__(
@@ -100,18 +98,13 @@ class LinearBandit(LinearSaved):
         rng: Any = None,
     ) -> None:
         super().__init__()
-        self._names = to_names(arms)
-        if horizon is not None:
-            horizon = to_count(horizon, "horizon")
-        self._told_horizon = horizon
-        self._rules = to_rules(policy, horizon, bounds, sigma, minimize, strict, rng, linear=True)
+        horizon = self._take_rules(
+            arms, policy, horizon, bounds, sigma, minimize, strict, rng, linear=True
+        )
         self._features, fixed = to_features(features, bool(shared), len(self._names))
         self._features.check(self.policy)
-        self._warned_of_bounds = self._warned_of_horizon = False
         self._open: Counter[tuple[Arm, bytes]] = Counter()
-        stream = np.empty(4, dtype=np.uint64)
-        start_stream(stream, stream_key(self.seed, "live"), 0, CHOICES)
-        planned = horizons(horizon, 0)[0]
+        stream, planned = self._new_stream(), horizons(horizon, 0)[0]
         values = self.policy.arguments(planned)
         self._ask, self._tell, self._renew = compile_kernels(self.policy, values)
         assert self._rules.sigma is not None
@@ -122,16 +115,6 @@ class LinearBandit(LinearSaved):
         self._set(state, self._names)
 
     # Reading
-
-    @property
-    def policy(self) -> Policy:
-        """Who chooses."""
-        return self._rules.policy
-
-    @property
-    def seed(self) -> int:
-        """``rng=seed`` repeats the choices, given the same features and rewards."""
-        return self._rules.seed
 
     @property
     def features(self) -> list[str]:
@@ -162,7 +145,7 @@ class LinearBandit(LinearSaved):
 
     def __repr__(self) -> str:
         arms, d = len(self), self._features.count
-        end = f"{self.horizon:,}{' or more' if self._told_horizon is None else ''}"
+        end = f"{self.horizon:,}{' or more' if self._open_horizon else ''}"
         return (
             f"<linear bandit: {arms} arm{'s' if arms > 1 else ''}, {d} feature"
             f"{'s' if d > 1 else ''}, {self.policy!r}, round {self.rounds:,} of {end}>"
@@ -223,12 +206,7 @@ class LinearBandit(LinearSaved):
             and state.clock[ROUNDS] >= state.horizon
             and not self._warned_of_horizon
         ):
-            warnings.warn(
-                f"round {self.rounds + 1} lies beyond the horizon {self.horizon}, and is played "
-                "like the last one before it; extend(horizon) sets a new one.",
-                stacklevel=3,
-            )
-            self._warned_of_horizon = True
+            self._warn_of_horizon()
         if state.clock[ROUNDS] >= self._due[0]:
             self._renew(state, 0, self._opened(range(state.planned.shape[0])))
             self._due[0] *= 2.0
@@ -237,12 +215,12 @@ class LinearBandit(LinearSaved):
             arm = self._ask(state, features, taken)
         except Exception as error:
             state.stream[:], self._own[:] = stream, own
-            raise self._failure(formula_raised(error)) from error
+            raise self._no_choice(formula_raised(error)) from error
         if arm == BAD_FEATURES:
             raise self._features.wrong(features)
         if arm < 0:
             state.stream[:], self._own[:] = stream, own
-            raise self._failure("its formula returned NaN or no arm.")
+            raise self._no_choice("its formula returned NaN or no arm.")
         row = features[arm] if self._features.shared else features[0]
         self._open[self._names[arm], row.tobytes()] += 1
         self._plan()
@@ -251,7 +229,7 @@ class LinearBandit(LinearSaved):
     def _plan(self) -> None:
         """Plan farther if an open horizon is reached: it is a function of the rounds."""
         state = self._state
-        if self._told_horizon is None and state.clock[ROUNDS] >= state.horizon:
+        if self._open_horizon and state.clock[ROUNDS] >= state.horizon:
             self._state = state._replace(horizon=float(horizons(None, self.rounds)[0]))
 
     def _decide(self, x: Any, arm: int = BY_POLICY) -> tuple[int, float | None]:
@@ -268,11 +246,6 @@ class LinearBandit(LinearSaved):
                 chances = self._chances(x)
                 arm = self._play(x, arm)
             return arm, None if chances is None else float(chances[arm])
-
-    def _failure(self, reason: str) -> ValueError:
-        return ValueError(
-            f"{self.policy.label} could not choose an arm in round {self.rounds + 1}: {reason}"
-        )
 
     @overload
     def tell(self, arm: Arm, reward: float, x: Any = None) -> None: ...
@@ -381,30 +354,11 @@ class LinearBandit(LinearSaved):
                 total[one - sets.start] += count * np.outer(x, x)
         return total
 
-    def _position(self, arm: Any) -> int:
-        i = self._positions.find(arm)
-        if i < 0:
-            some = ", ".join(map(repr, self._names[:5])) + (", …" if len(self._names) > 5 else "")
-            raise ValueError(f"unknown arm {shown(arm)}; this bandit has {some}.")
-        return i
-
     def _active(self, arm: Any) -> int:
         i = self._position(arm)
         if i >= len(self):
             raise ValueError(f"arm {arm!r} is retired.")
         return i
-
-    def _gain(self, reward: Any) -> float:
-        """Return what a reward adds to the sum that is maximised."""
-        rules = self._rules
-        reward = to_float(reward, "reward", PLACE)
-        if not rules.low <= reward <= rules.high:
-            warning = rules.warning(reward)
-            if not self._warned_of_bounds:
-                warnings.warn(warning, stacklevel=4)
-                self._warned_of_bounds = True
-        gain: float = -reward if rules.minimize else reward
-        return gain
 
     # Looking; nothing changes
 
@@ -445,7 +399,7 @@ class LinearBandit(LinearSaved):
             state = copy_state(self._state)
             return next_probabilities(self.policy, self._ask, state, features)
         except Exception as error:  # of a user's formula
-            raise self._failure(formula_raised(error)) from error
+            raise self._no_choice(formula_raised(error)) from error
 
     def summary(self, level: float = 0.95) -> LinearSummary:
         """Return what is known about the arms and the weights.
@@ -477,8 +431,8 @@ class LinearBandit(LinearSaved):
         """
         level = to_level(level)
         with self._lock:
-            names, state, told = list(self._names), copy_state(self._state), self._told_horizon
-        return summarize(names, self._features, self._rules, state, told is None, level)
+            names, state, is_open = list(self._names), copy_state(self._state), self._open_horizon
+        return summarize(names, self._features, self._rules, state, is_open, level)
 
     def verdict(self, x: Any = None, margin: float = 0.0, level: float = 0.95) -> Verdict:
         """Say whether it is certain which arm is best, given the features.
@@ -507,9 +461,7 @@ class LinearBandit(LinearSaved):
         >>> bandit.verdict([1]).kind, bandit.verdict([1]).leader
         ('stop', 'red')
         """
-        margin, level = to_float(margin, "margin"), to_level(level)
-        if not 0.0 <= margin < float("inf"):
-            raise ValueError(f"margin must be at least 0 and finite, got {margin:g}.")
+        margin, level = to_margin(margin), to_level(level)
         with self._lock:
             names, state = self.arms, copy_state(self._state)
             features = self._features.matrix(x, state, self._names)
@@ -541,16 +493,10 @@ class LinearBandit(LinearSaved):
         """
         horizon = to_count(horizon, "horizon")
         with self._lock:
-            is_open = self._told_horizon is None
-            present = self.rounds if is_open else self.horizon
-            if horizon <= present:
-                what = "rounds so far" if is_open else "present one"
-                raise ValueError(
-                    f"the new horizon must be above the {what}, {present}, got {horizon}."
-                )
+            self._check_later(horizon)
             values = self.policy.arguments(horizon)
             self._state = self._state._replace(horizon=float(horizon), values=values)
-            self._told_horizon, self._warned_of_horizon = horizon, False
+            self._warned_of_horizon = self._open_horizon = False
 
     def add(self, arms: Arm | Iterable[Arm], features: Any = None) -> None:
         """Add arms, or reinstate retired ones with everything known about them.

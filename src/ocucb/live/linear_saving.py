@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from functools import partial
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,51 +15,33 @@ from .._document import (
     is_flag,
     is_number,
     is_whole,
-    read_json,
     take,
     take_floats,
     take_list,
 )
-from .._files import replacing
 from .._text import shown
 from .._types import Floats
-from .._version import __version__
-from ..policies import Policy, PolicyFamily
-from .document import (
-    is_digits,
-    is_name,
-    is_range,
-    is_word,
-    named_policy,
-    policy_facts,
-    saved_policy,
-)
+from ..policies import Policy
+from .base import BaseBandit
+from .document import facts_of, rules_of, saved_policy, stream_and_memory, words_of
 from .features import Features
-from .forks import Locked
 from .linear_model import ACTIVE, OBSERVED, OPEN, ROUNDS, SUM, State, copy_state, parts
 from .names import Arm, Positions
-from .rules import Rules
 
 B = TypeVar("B", bound="LinearSaved")
 
 _VERSION = 1
 STEPS: tuple[_document.Step, ...] = ()  # from each older format to the next
-_SPELLED = ("nan", "inf", "-inf")  # what JSON has no numbers for
 
 
-class LinearSaved(Locked):
+class LinearSaved(BaseBandit):
     """The part of `LinearBandit` that takes it apart and rebuilds it."""
 
-    __slots__ = (
-        "_due", "_features", "_names", "_open", "_own", "_positions", "_rules", "_state",
-        "_told_horizon",
-    )  # fmt: skip
+    __slots__ = ("_due", "_features", "_open", "_own", "_state")
 
     if TYPE_CHECKING:  # set by `LinearBandit`
         _features: Features
         _open: Counter[tuple[Arm, bytes]]
-        _rules: Rules
-        _told_horizon: int | None
 
     def _set(self, state: State, names: list[Arm]) -> None:
         """Take a state, and the names of its arms; active arms come first."""
@@ -87,7 +66,7 @@ class LinearSaved(Locked):
         with self._lock:
             state, names = copy_state(self._state), list(self._names)
             asks = list(self._open.items())
-            told, active = self._told_horizon, len(self)
+            is_open, active = self._open_horizon, len(self)
         rules, features, model = self._rules, self._features, parts(state)
         lower = np.tril_indices(features.count)
         matrices = {"gram": model.gram, "inverse": model.inverse, "planned": state.planned}
@@ -98,23 +77,13 @@ class LinearSaved(Locked):
             "planned_log_dets": state.planned_log_dets,
         }
         return {
-            "format": "ocucb-linear-bandit",
-            "format_version": _VERSION,
-            "version": __version__,
-            **policy_facts(rules.policy),
-            "horizon": told,
-            "bounds": None if rules.bounds is None else list(rules.bounds),
-            "sigma": rules.sigma,
-            "minimize": rules.minimize,
-            "strict": rules.strict,
-            "seed": str(rules.seed),
+            **facts_of("linear-bandit", _VERSION, rules, None if is_open else int(state.horizon)),
+            **words_of(state.stream, model.own),
             "features": list(features.names),
             "shared": features.shared,
             "fixed": state.features.tolist() if features.fixed else None,
             "rounds": int(state.clock[ROUNDS]),
             "renewal": float(model.due[0]),
-            "stream": [f"{word:016x}" for word in state.stream.tolist()],
-            "memory": [x if isfinite(x) else str(x) for x in model.own.tolist()],
             "arms": names,
             "active": active,
             "pulls": [int(count) for count in state.counts[OBSERVED].tolist()],
@@ -123,71 +92,6 @@ class LinearSaved(Locked):
             **{name: values[:, *lower].tolist() for name, values in matrices.items()},
             **{name: values.tolist() for name, values in others.items()},
         }
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a JSON file that `load` reads.
-
-        Parameters
-        ----------
-        path : path
-            The file. It is replaced atomically.
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ocucb.LinearBandit("ab", features=2, sigma=1).save(folder.name + "/bandit.json")
-        """
-        with self._saving:  # so that of two threads that save, the later state stays
-            text = json.dumps(self.to_dict(), allow_nan=False)
-            with replacing(path) as file:
-                file.write(text + "\n")
-
-    @classmethod
-    def load(
-        cls: type[B], path: str | os.PathLike[str], *, policy: Policy | PolicyFamily | None = None
-    ) -> B:
-        """Read a file that `save` wrote; the bandit continues as if never interrupted.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is never changed.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own: the file holds only its name.
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> bandit = ocucb.LinearBandit("ab", 2, "lin-thompson", horizon=100, sigma=1)
-        >>> bandit.save(folder.name + "/bandit.json")
-        >>> ocucb.LinearBandit.load(folder.name + "/bandit.json")
-        <linear bandit: 2 arms, 2 features, LinThompson(scale=1, ridge=1), round 0 of 100>
-        """
-        return cls._restored(read_json(path), policy, str(path))
-
-    @classmethod
-    def from_dict(
-        cls: type[B], document: dict[str, Any], *, policy: Policy | PolicyFamily | None = None
-    ) -> B:
-        """Return the bandit whose `to_dict` gave `document`.
-
-        Parameters
-        ----------
-        document : dict
-            What `to_dict` returned.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> saved = ocucb.LinearBandit("ab", features=2, sigma=1, horizon=100).to_dict()
-        >>> ocucb.LinearBandit.from_dict(saved).horizon
-        100
-        """
-        return cls._restored(document, policy, "this dictionary")
 
     @classmethod
     def _restored(cls: type[B], document: Any, policy: Any, source: str) -> B:
@@ -225,10 +129,7 @@ class LinearSaved(Locked):
         model.log_dets[:] = take_floats(document, "log_dets", m)
         state.planned_log_dets[:] = take_floats(document, "planned_log_dets", m)
         model.due[:] = take(document, "renewal", is_number, "a number")
-        memory = take_list(document, "memory", model.own.size, _is_own_number, "numbers")
-        model.own[:] = [float(x) for x in memory]
-        words = take_list(document, "stream", 4, is_word, "hexadecimal words of 64 bits")
-        state.stream[:] = [int(word, 16) for word in words]
+        state.stream[:], model.own[:] = stream_and_memory(document, model.own.size)
         if not state.stream.any():
             raise _document.Damaged("'stream' must not be all zeros")
         state.counts[OBSERVED] = take_list(document, "pulls", K, is_whole, "whole numbers")
@@ -258,24 +159,12 @@ class LinearSaved(Locked):
 
 def _rules_of(document: dict[str, Any], policy: Policy | None) -> dict[str, Any]:
     """Return the arguments of a bandit with a document's rules."""
-    flag = "true or false"
-    take(document, "own_policy", is_flag, flag)
-    arms = take_list(document, "arms", None, is_name, "strings and whole numbers")
-    bounds = take(document, "bounds", is_range, "null or a list of 2 numbers")
-    sigma = take(document, "sigma", is_number, "a finite number")
     names = take_list(document, "features", None, lambda x: type(x) is str, "names")
     fixed = take(document, "fixed", lambda x: x is None or _is_list(x), "null or a list of lists")
     return {
-        "arms": arms,
+        **rules_of(document, policy),
         "features": names if fixed is None else fixed,
-        "policy": policy or named_policy(document),
-        "horizon": take(document, "horizon", lambda x: x is None or is_count(x), "null or whole"),
-        "shared": take(document, "shared", is_flag, flag),
-        "bounds": bounds,
-        "sigma": sigma if bounds is None else None,
-        "minimize": take(document, "minimize", is_flag, flag),
-        "strict": take(document, "strict", is_flag, flag),
-        "rng": int(take(document, "seed", is_digits, "a whole number, as text")),
+        "shared": take(document, "shared", is_flag, "true or false"),
     }
 
 
@@ -288,7 +177,3 @@ def _table(document: dict[str, Any], name: str, rows: int, columns: int) -> Floa
 
 def _is_list(value: Any) -> bool:
     return type(value) is list
-
-
-def _is_own_number(value: Any) -> bool:
-    return is_number(value) or value in _SPELLED

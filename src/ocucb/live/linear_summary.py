@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._text import table
+from .._text import html_table, table
 from .._types import Counts, Flags, Floats
 from ..inference.linear import LeastSquares, LinearEvidence
 from .features import Features
@@ -156,14 +154,8 @@ class LinearSummary:
         return self.table()
 
     def _repr_html_(self) -> str:
-        def all_in(tag: str, texts: Iterable[str]) -> str:
-            return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
-
-        tables = ""
-        for head, *rows in self._tables():
-            body = "".join(f"<tr>{all_in('td', row)}</tr>" for row in rows)
-            tables += f"<table><tr>{all_in('th', head)}</tr>{body}</table>"
-        return tables + all_in("p", self._notes())
+        arms, weights = self._tables()
+        return html_table(arms) + html_table(weights, self._notes())
 
 
 def summarize(

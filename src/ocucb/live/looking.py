@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._text import to_float, to_level
+from .._text import to_level
 from .._types import Flags, Floats
-from ..inference.verdict import Verdict, verdict_of
+from ..inference.verdict import Verdict, to_margin, verdict_of
 from .decision import State, copy_state
 from .names import Arm
 from .probabilities import next_probabilities
@@ -98,10 +98,7 @@ class Seen(Saved):
         >>> bandit.verdict().kind, bandit.verdict(margin=0.2).kind
         ('go on', 'no difference')
         """
-        margin, level = to_float(margin, "margin"), to_level(level)
-        if not 0.0 <= margin < float("inf"):
-            raise ValueError(f"margin must be at least 0 and finite, got {margin:g}.")
-        return self._verdict(margin, level)
+        return self._verdict(to_margin(margin), to_level(level))
 
     def _verdict(self, margin: float, level: float, also: Arm | None = None) -> Verdict:
         """Return the verdict on the active arms, and one that is played by somebody's choice."""

@@ -99,6 +99,7 @@ def to_rules(
     minimize: bool,
     strict: bool,
     rng: Any,
+    *,
     linear: bool = False,
 ) -> Rules:
     """Return the rules of a bandit with these arguments, or say what is wrong with them.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,32 +9,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._document import damaged, read_json
-from .._files import replacing
+from .._document import damaged
 from .._text import LARGEST_COUNT, is_truth, shown, to_count
 from .._types import Floats, Words
 from ..policies import Policy, PolicyFamily
+from .base import BaseBandit
 from .decision import State, copy_state, new_arms
 from .document import largest_squares, to_document, to_parts
-from .forks import Locked
 from .names import Arm
-from .rules import LARGEST_REWARD, FirstRewards, Rules
+from .rules import LARGEST_REWARD, Rules
 from .tree import Records
 
 B = TypeVar("B", bound="Saved")
 
 
-class Saved(Locked):
+class Saved(BaseBandit):
     """The part of `Bandit` that takes it apart and rebuilds it."""
 
-    __slots__ = ("_names", "_rules", "_state")
+    __slots__ = ("_state",)
 
     if TYPE_CHECKING:  # of `Bandit`
-        _names: list[Arm]
-        _rules: Rules
         _state: State
-        _open_horizon: bool
-        _first_rewards: FirstRewards | None
 
         def _new_state(
             self, values: Any, horizon: int | None, arms: Records, rounds: int, stream: Words
@@ -88,7 +81,7 @@ class Saved(Locked):
         active: npt.ArrayLike,
         rounds: int,
         stream: npt.ArrayLike,
-        memory: npt.ArrayLike = (),
+        memory: npt.ArrayLike | None = None,
         squares: npt.ArrayLike | None = None,
         **rules: Any,
     ) -> B:
@@ -110,7 +103,8 @@ class Saved(Locked):
         stream : array of int
             The four words of 64 bits from which random numbers continue.
         memory : array of float, optional
-            What a choice policy remembers.
+            What a choice policy remembers. Without it, the policy starts afresh with what is known
+            about the arms.
         squares : array of float, optional
             Sum of the squared deviations from each arm's mean: for a policy that takes the
             variance, for intervals if there are bounds, or if sigma is unknown. If there are
@@ -138,7 +132,8 @@ class Saved(Locked):
             raise ValueError("stream must not be all zeros.")
         told = None if bandit._open_horizon else int(bandit._state.horizon)
         state = bandit._new_state(bandit._state.values, told, known, rounds, words)
-        state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
+        if memory is not None:
+            state.memory[:] = _array(memory, "memory", np.float64, state.memory.size)
         if bandit._rules.policy.is_ours and not np.isfinite(state.memory).all():
             raise ValueError("memory must hold finite numbers.")
         bandit._set_state(state)
@@ -158,72 +153,7 @@ class Saved(Locked):
         >>> ocucb.Bandit("ab", "ocucb", horizon=1000, bounds=(0, 1)).to_dict()["sums"]
         [0.0, 0.0]
         """
-        return to_document(self.to_parts(), self._rules.sigma)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a JSON file that `load` reads.
-
-        Parameters
-        ----------
-        path : path
-            The file. It is replaced atomically: if the process is killed at any moment, the old
-            file or the new one is there.
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).save(folder.name + "/bandit.json")
-        """
-        with self._saving:  # so that of two threads that save, the later state stays
-            text = json.dumps(self.to_dict(), allow_nan=False)
-            with replacing(path) as file:
-                file.write(text + "\n")
-
-    @classmethod
-    def load(
-        cls: type[B], path: str | os.PathLike[str], *, policy: Policy | PolicyFamily | None = None
-    ) -> B:
-        """Read a file that `save` wrote; the bandit continues as if never interrupted.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is never changed.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own: the file holds only its name.
-
-        Examples
-        --------
-        >>> import ocucb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).save(folder.name + "/bandit.json")
-        >>> ocucb.Bandit.load(folder.name + "/bandit.json")
-        <bandit: 2 arms, UCB(constant=2), round 0 of 100>
-        """
-        return cls._restored(read_json(path), policy, str(path))
-
-    @classmethod
-    def from_dict(
-        cls: type[B], document: dict[str, Any], *, policy: Policy | PolicyFamily | None = None
-    ) -> B:
-        """Return the bandit whose `to_dict` gave `document`.
-
-        Parameters
-        ----------
-        document : dict
-            What `to_dict` returned.
-        policy : Policy or PolicyFamily, optional
-            The policy, if it is one of your own.
-
-        Examples
-        --------
-        >>> import ocucb
-        >>> saved = ocucb.Bandit("ab", "ucb", horizon=100, sigma=1).to_dict()
-        >>> ocucb.Bandit.from_dict(saved)
-        <bandit: 2 arms, UCB(constant=2), round 0 of 100>
-        """
-        return cls._restored(document, policy, "this dictionary")
+        return to_document(self.to_parts(), self._rules)
 
     @classmethod
     def _restored(cls: type[B], document: Any, policy: Any, source: str) -> B:

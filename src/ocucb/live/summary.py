@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _docstrings
-from .._text import table
+from .._text import html_table, table
 from .._types import Counts, Flags, Floats
 from ..inference.evidence import Evidence
 from ..policies import Policy
@@ -170,14 +169,7 @@ class Summary:
         return self.table()
 
     def _repr_html_(self) -> str:
-        head, *rows = self._cells()
-
-        def all_in(tag: str, texts: Iterable[str]) -> str:
-            return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
-
-        body = "".join(f"<tr>{all_in('td', row)}</tr>" for row in rows)
-        notes = all_in("p", self._notes())
-        return f"<table><tr>{all_in('th', head)}</tr>{body}</table>{notes}"
+        return html_table(self._cells(), self._notes())
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,

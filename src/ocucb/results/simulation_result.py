@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import _docstrings
 from .._document import Damaged, damaged, is_object, opened, read_json, take_list
 from .._files import replacing
-from .._text import table_of, with_error
+from .._text import html_table, table_of, with_error
 from .._types import Floats
 from ..importance import FEWEST_TILTED
 from ..problems import UNEQUAL
@@ -156,12 +155,8 @@ class SimulationResult(Records):
         return self.table()
 
     def _repr_html_(self) -> str:
-        def row(kind: str, cells: Iterable[str]) -> str:
-            return f"<tr>{''.join(f'<{kind}>{html.escape(text)}</{kind}>' for text in cells)}</tr>"
-
-        rows = "".join(row("td", (text(player) for text in _TABLE.values())) for player in self)
-        notes = "<br>".join(map(html.escape, self._notes()))
-        return f"<table>{row('th', _TABLE)}{rows}</table><p>{notes}</p>"
+        rows = ([text(player) for text in _TABLE.values()] for player in self)
+        return html_table([_TABLE, *rows], self._notes())
 
     def average_reward(self, which: int | str = 0) -> tuple[Floats, Floats]:
         """Return a policy's mean reward per round, up to each checkpoint, and its standard error.

@@ -208,7 +208,13 @@ def _add_calls(app: FastAPI, service: Service) -> None:
     @app.patch("/v1/bandits/{name}")
     @needs("administer")
     async def change_bandit(name: Name, change: models.Change) -> Response:
-        """Add or retire arms, extend the horizon, pause, archive; repeating it is harmless."""
+        """Add or retire arms, change the policy, extend the horizon, pause or archive.
+
+        Repeating it is harmless. Another policy goes on with what is known about the arms: a new
+        epoch, of which the log has an entry.
+        """
+        if change.policy is not None:
+            await run_in_threadpool(service.rehearse, name, change)
         await result_of(service.change(name, change))
         return _json(await run_in_threadpool(read, report.summary, name, service.clock()))
 
@@ -220,6 +226,18 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         facts = {"bandit": name, "token": token_of(request.scope).id}
         log.warning("deleted", extra={"facts": facts})
         return _json({"deleted": name})
+
+    @app.post("/v1/bandits/{name}/prior")
+    @needs("administer")
+    async def tell_prior(
+        name: Name, prior: models.PriorRequest, idempotency_key: _Key = None
+    ) -> Response:
+        """Tell what is known of arms from elsewhere: the bandit goes on as if it had played them.
+
+        The same key counts once. Every item is an entry of the log.
+        """
+        await result_of(service.prior(name, prior, idempotency_key))
+        return _json(await run_in_threadpool(read, report.summary, name, service.clock()))
 
     @needs("decide")
     async def decide(

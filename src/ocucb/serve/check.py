@@ -86,10 +86,12 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                 )
             open_arms[seq] = arm
             decided[arm] += 1
-        elif kind == "change":
+        elif kind in ("change", "epoch"):
             machine.change(Change.model_validate_json(entry["detail"]))
             more = [0] * (len(machine.names) - len(decided))
             decided, expired = decided + more, expired + more
+        elif kind == "prior":
+            machine.add_prior(entry["arm"], json.loads(entry["detail"]))
         elif kind in ("reward", "default", "expired"):
             if open_arms.pop(entry["decision"], None) != entry["arm"]:
                 return problem(f"entry {seq} closes decision {entry['decision']}, not an open one.")

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import httpx
 
 _AGAIN = (429, 502, 503, 504)  # worth another attempt
-_SLOW = 120.0  # seconds for a new bandit: its policy may have to be compiled
+_SLOW = 120.0  # seconds for a new policy, which may have to be compiled
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Client:
             for n^1.5 whenever n is reached.
         **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward,
-            when_decided.
+            when_decided, prior.
 
         Examples
         --------
@@ -293,6 +293,41 @@ class Client:
         """
         self._call("PATCH", "", {"horizon": horizon})
 
+    def switch(self, policy: str) -> None:
+        """Let another policy go on with what is known about the arms: a new epoch.
+
+        Parameters
+        ----------
+        policy : str
+            The policy: ``"ocucb:alpha=2"``.
+
+        Examples
+        --------
+        >>> bandit.switch("ucb-tuned")
+        >>> bandit.summary()["label"]
+        'UCB-tuned'
+        """
+        self._call("PATCH", "", {"policy": policy})
+
+    def tell_prior(self, prior: Iterable[dict[str, Any]]) -> None:
+        """Tell what is known of arms from elsewhere; retries count once.
+
+        Parameters
+        ----------
+        prior : list of dict
+            Of each: ``arm``, ``pulls`` (how many rewards), their ``mean`` or ``sum``, and their
+            ``variance``, which is needed if there are neither bounds nor sigma.
+
+        Examples
+        --------
+        >>> with Client(url, "clicks", token) as clicks:
+        ...     clicks.create(["red", "green"], bounds=[0, 1])
+        ...     clicks.tell_prior([{"arm": "red", "pulls": 200, "sum": 17}])
+        ...     clicks.ask().arm
+        'green'
+        """
+        self._call("POST", "/prior", list(prior), **{"Idempotency-Key": uuid.uuid4().hex})
+
     def pause(self) -> None:
         """Make no decisions until `resume`; rewards are still accepted.
 
@@ -397,7 +432,7 @@ class Client:
 
     def _call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Send a request until it is answered, and raise what the server refuses."""
-        slow = method == "PUT"
+        slow = method == "PUT" or (body is not None and "policy" in body)
         timeout = max(self._timeout, _SLOW) if slow else self._timeout
         deadline = time.monotonic() + max(self._patience, timeout if slow else 0.0)
         pause = 0.05

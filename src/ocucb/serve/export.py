@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from . import tables
 from .errors import Invalid, UnknownBandit
 from .stored import decision_id, times
-from .tables import ARMS, LOG
+from .tables import ARMS, LOG, NEWS
 
 MOST_LINES = 10_000  # of the log in one answer
 
@@ -33,6 +34,7 @@ _EXPIRY = {"expires_at": "double", "expires_at_iso": "string"}
 ENTRY = {"seq": "int64", "at": "double", "at_iso": "string", "kind": "string", **_WHAT}
 ENTRY |= {"reward": "double", **_EXPIRY, "change": "string"}
 JOINED = {"seq": "int64", "at": "double", "at_iso": "string", **_WHAT, **_EXPIRY}
+JOINED |= {"epoch": "int64"}
 JOINED |= {
     "outcome": "string",
     "reward": "double",
@@ -84,6 +86,10 @@ def log_rows(
     names = [arm.name for arm in connection.execute(ARMS, {"bandit": found.id})]
     values = {"bandit": found.id, "after": after, "limit": limit}
     query, finish = (_DECISIONS, _as_decision) if joined else (LOG, _as_entry)
+    began: list[int] = []  # where the second epoch and later ones begin
+    if joined:
+        news = connection.execute(NEWS, {"bandit": found.id, "after": 0})
+        began = [entry.seq for entry in news if entry.kind == "epoch"]
     rows = []
     for entry in connection.execute(query, values).mappings():
         number = entry["seq"] if entry["kind"] == "decision" else entry["decision"]
@@ -94,6 +100,8 @@ def log_rows(
             "unit": entry["unit"],
             **times(expires_at=entry["expires_at"]),
         }
+        if joined:
+            what["epoch"] = 1 + bisect_left(began, entry["seq"])
         rows.append({"seq": entry["seq"], **times(at=entry["at"]), **finish(entry, what)})
     return rows
 

@@ -16,6 +16,8 @@ policy never sees the control as an arm that it may choose.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +25,10 @@ import numpy as np
 from .._types import Floats
 from ..inference.verdict import GO_ON, Verdict
 from ..live import Bandit
+from ..policies import parse_policy
+from . import prior
 from .errors import Conflict, Invalid
-from .models import MOST_ARMS, Change, Rules
+from .models import MOST_ARMS, Change, Prior, Rules
 
 _LOOKS_PER_DOUBLING = 32  # at the verdict, in each doubling of the rewards
 _COLUMNS = ("pulls", "open", "sums", "squares", "active")  # of `ArmState`, as `Bandit` names them
@@ -44,6 +48,8 @@ class ArmState(NamedTuple):
 class MachineState(NamedTuple):
     """What is stored about a machine besides its rules."""
 
+    policy: str | None  # since the last epoch began; None: that of the rules
+    epoch: int
     horizon: int
     open_horizon: bool  # it is a function of the rounds
     paused: bool
@@ -63,6 +69,8 @@ class Machine:
     def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
         self.seed = seed
         self.paused = self.archived = False
+        self.policy: str | None = None
+        self.epoch = 1
         self.share = rules.control_share or 0.0
         if bandit is None:
             bandit = Bandit(rules.arms, rules.policy, rules.horizon, rng=seed, **_scale(rules))
@@ -151,6 +159,7 @@ class Machine:
         """
         known, control = set(self.names), self.rules.control
         active = {self.names[i] for i in self.active}
+        policy = self._other_policy(change.policy)
         added = [name for name in dict.fromkeys(change.add) if name not in active]
         retired = [name for name in dict.fromkeys(change.retire) if name in active]
         for name in change.retire:
@@ -172,11 +181,19 @@ class Machine:
         horizon = change.horizon if change.horizon != told else None
         paused = change.paused if change.paused != self.paused else None
         archived = change.archived if change.archived != self.archived else None
-        if horizon is not None:
-            try:
-                self.bandit.extend(horizon)
-            except ValueError as error:
-                raise Conflict(str(error)) from None
+        bandit = self.bandit
+        try:
+            if policy is not None:
+                bandit = prior.rebuilt(bandit)  # a copy, for the next line may be the last
+            if horizon is not None:
+                bandit.extend(horizon)
+            if policy is not None:
+                bandit = prior.rebuilt(bandit, policy=policy)
+        except ValueError as error:
+            raise Conflict(str(error)) from None
+        if policy is not None:
+            self.policy, self.epoch = policy, self.epoch + 1
+        self.bandit = bandit
         if added:
             self.bandit.add(added)
         if retired:
@@ -186,8 +203,42 @@ class Machine:
         if archived is not None:
             self.archived = archived
         self._note_arms()
-        done = Change(add=added, retire=retired, horizon=horizon, paused=paused, archived=archived)
+        done = Change(
+            add=added,
+            retire=retired,
+            horizon=horizon,
+            policy=policy,
+            paused=paused,
+            archived=archived,
+        )
         return done if done != Change() else None
+
+    def _other_policy(self, asked: str | None) -> str | None:
+        """Return the full name of another policy than the present one."""
+        if asked is None:
+            return None
+        try:
+            name = parse_policy(asked).name
+        except ValueError as error:
+            raise Invalid(f"policy: {error}") from None
+        return name if name != self.bandit.policy.name else None
+
+    def tell_prior(self, items: Sequence[Prior], where: str) -> list[dict[str, Any]]:
+        """Take data from elsewhere, all or none; return what the log says of each item."""
+        known = prior.weighed(items, self.names, self.bandit, where)
+        before = self.bandit, self._rewards
+        try:
+            for arm, told in known:
+                self.add_prior(arm, told)
+        except ValueError as error:
+            self.bandit, self._rewards = before
+            raise Conflict(str(error)) from None
+        return [{"arm": arm, "detail": json.dumps(told, sort_keys=True)} for arm, told in known]
+
+    def add_prior(self, arm: int, told: dict[str, Any]) -> None:
+        """Apply what the log says of data from elsewhere."""
+        self.bandit = prior.with_prior(self.bandit, arm, told)
+        self._rewards += told["pulls"]
 
     def check_reward(self, reward: float, where: str) -> None:
         """Refuse a reward that the bandit would not take."""
@@ -218,6 +269,8 @@ class Machine:
         parts = self.bandit.to_parts()
         lists = (parts[column].tolist() for column in _COLUMNS)
         return MachineState(
+            policy=self.policy,
+            epoch=self.epoch,
             horizon=self.bandit.horizon,
             open_horizon=parts["horizon"] is None,
             paused=self.paused,
@@ -235,7 +288,7 @@ class Machine:
         )
         bandit = Bandit.from_parts(
             **columns,
-            policy=rules.policy,
+            policy=rules.policy if state.policy is None else state.policy,
             horizon=None if state.open_horizon else state.horizon,
             rounds=state.rounds,
             stream=[int(word, 16) for word in state.stream.split()],
@@ -247,6 +300,7 @@ class Machine:
             raise ValueError(f"horizon must be {bandit.horizon}, got {state.horizon}.")
         machine = cls(rules, seed, bandit=bandit)
         machine.paused, machine.archived = state.paused, state.archived
+        machine.policy, machine.epoch = state.policy, state.epoch
         return machine
 
     def chances(self) -> Floats | None:

@@ -13,6 +13,7 @@ from .errors import Invalid
 
 MOST_ARMS = 1000
 MOST_ITEMS = 1000  # decisions or rewards in one request
+MOST_PRIOR_PULLS = 10**12  # of one arm: sums stay exact enough
 LONGEST_NAME = 200
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -47,6 +48,31 @@ class WhenDecided(_Strict):
     level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
         default=0.95, description="Confidence of the verdict."
     )
+
+
+class Prior(_Strict):
+    """What is known of an arm from elsewhere."""
+
+    arm: Text = Field(description="The arm.")
+    pulls: Annotated[int, Field(ge=1, le=MOST_PRIOR_PULLS)] = Field(
+        description="Number of rewards."
+    )
+    mean: Finite | None = Field(default=None, description="Their mean; give it or the sum.")
+    sum: Finite | None = Field(default=None, description="Their sum.")
+    variance: Annotated[float, Field(ge=0, le=1e200, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Their mean squared deviation from the mean; needed if there are neither "
+        "bounds nor sigma, the largest possible one if there are bounds.",
+    )
+
+    @model_validator(mode="after")
+    def _says_one_of_both(self) -> Prior:
+        if (self.mean is None) == (self.sum is None):
+            raise ValueError(f"give mean or sum of arm {short(self.arm, 50)!r}, one of both")
+        return self
+
+
+PriorRequest = Annotated[list[Prior], Field(min_length=1, max_length=MOST_ITEMS)]
 
 
 class Rules(_Strict):
@@ -89,6 +115,9 @@ class Rules(_Strict):
     when_decided: WhenDecided | None = Field(
         default=None, description="What happens by itself once the verdict is in, if anything."
     )
+    prior: list[Prior] = Field(
+        default=[], max_length=MOST_ITEMS, description="What is known of arms from elsewhere."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rules:
@@ -102,6 +131,9 @@ class Rules(_Strict):
             raise ValueError("there must be an arm besides the control")
         if self.default_reward is not None and self.expiry is None:
             raise ValueError("default_reward needs an expiry")
+        for i, one in enumerate(self.prior):
+            if one.arm not in self.arms:
+                raise ValueError(f"prior[{i}].arm must be one of the arms, got {one.arm!r}")
         return self
 
 
@@ -143,6 +175,10 @@ class Change(_Strict):
     )
     horizon: Count | None = Field(
         default=None, description="A longer horizon, or the first one if there was none."
+    )
+    policy: PolicyName | None = Field(
+        default=None,
+        description="Another policy, which goes on with what is known about the arms: a new epoch.",
     )
     paused: bool | None = Field(default=None, description="Whether to stop making decisions.")
     archived: bool | None = Field(

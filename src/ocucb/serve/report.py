@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from .._text import duration
 from ..policies import parse_policy
+from ..sweeps.horizons import may_use_horizon
 from . import tables
 from .errors import UnknownBandit
 from .models import Rules
@@ -94,15 +95,17 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
         "name": name,
         "policy": machine.bandit.policy.name,
         "label": machine.bandit.policy.label,
+        "epoch": machine.epoch,
         "version": row["version"],
         **times(**{key: row[key] for key in ("created_at", "at", "rewarded_at")}),
         "round": known.round,
         "horizon": known.horizon,
         "open_horizon": known.open_horizon,
+        "needs_horizon": _plans(machine.bandit.policy.name),
         "paused": machine.paused,
         "archived": machine.archived,
         "minimize": rules.minimize,
-        **rules.model_dump(exclude={"arms", "policy", "horizon"}),
+        **rules.model_dump(exclude={"arms", "policy", "horizon", "prior"}),
         "sigma": machine.bandit.sigma,
         "seed": machine.seed,
         "level": known.level,
@@ -150,9 +153,10 @@ def _totals(rules: Rules, row: Any, arms: Sequence[Any]) -> dict[str, int]:
     """Return the counts of all arms together."""
     keys = ("decisions", "pulls", "open", "expired")
     decisions, pulls, pending, expired = (sum(arm[key] for arm in arms) for key in keys)
-    rewards = pulls if rules.default_reward is None else pulls - expired
+    rewards = decisions - pending - expired
+    prior = pulls - rewards - (0 if rules.default_reward is None else expired)
     counts = {"decisions": decisions, "rewards": rewards, "open": pending, "expired": expired}
-    return {**counts, "late": row["late"]}
+    return {**counts, "late": row["late"], "prior": prior}
 
 
 def _why(rules: Rules, sentence: str, active: int) -> str:
@@ -197,7 +201,7 @@ def health(
         ahead = duration(json.loads(row["correction"])["ahead"])
         ago = duration((now - row["corrected_at"]) / 1e6)
         notes.append(f"The clock was {ahead} ahead until {ago} ago: times before that are wrong.")
-    if row["rounds"] >= row["horizon"]:
+    if row["rounds"] >= row["horizon"] and _plans(row["policy"] or rules.policy):
         notes.append(f"The bandit is beyond its horizon, {row['horizon']:,}; extend it with PATCH.")
     return notes
 
@@ -290,10 +294,11 @@ def _line(row: Any, stored: Sequence[Any], now: int) -> dict[str, Any]:
     best = max(tried, key=lambda arm: sign * arm["sum"] / arm["pulls"], default=None)
     return {
         "name": row["name"],
-        "label": _label(rules.policy),
+        "label": _label(row["policy"] or rules.policy),
         "round": row["rounds"] + 1,
         "horizon": row["horizon"],
         "open_horizon": row["open_horizon"],
+        "needs_horizon": _plans(row["policy"] or rules.policy),
         "paused": row["paused"],
         "archived": row["archived"],
         "totals": totals,
@@ -308,6 +313,12 @@ def _line(row: Any, stored: Sequence[Any], now: int) -> dict[str, Any]:
 @lru_cache(1000)
 def _label(policy: str) -> str:
     return parse_policy(policy).label
+
+
+@lru_cache(1000)
+def _plans(policy: str) -> bool:
+    """Tell whether a policy may play differently with another horizon."""
+    return may_use_horizon(parse_policy(policy))
 
 
 def curves(connection: sa.Connection, name: str) -> dict[str, Any]:

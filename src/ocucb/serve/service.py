@@ -20,10 +20,10 @@ from prometheus_client import CollectorRegistry
 
 from ..random import to_seed
 from . import tables
-from .errors import Conflict, Invalid, StoreUnavailable
+from .errors import Conflict, Invalid, StoreUnavailable, UnknownBandit
 from .lanes import Lanes
 from .machine import Machine
-from .models import Change, DecisionsRequest, RewardItem, Rules
+from .models import Change, DecisionsRequest, Prior, RewardItem, Rules
 from .storage import Storage, now
 from .stored import canonical, insert, load, rules_of
 from .turn import MOST_LEAD, Work
@@ -77,7 +77,7 @@ class Service:
             if self._closing.is_set():
                 return
             try:
-                kind = rules_of(row).model_dump_json(include=_COMPILED)
+                kind = f"{row['policy']} {rules_of(row).model_dump_json(include=_COMPILED)}"
                 if kind not in known:
                     with self.storage.reading() as connection:
                         machine = load(connection, row).machine
@@ -99,11 +99,12 @@ class Service:
             try:
                 with self._creating:  # compiling a policy once is enough
                     machine = Machine(rules, seed)
+                prior = machine.tell_prior(rules.prior, "prior")
             except (TypeError, ValueError) as error:
                 raise Invalid(str(error)) from None
             try:
                 with self.storage.writing() as connection:
-                    insert(connection, name, machine, self.clock())
+                    insert(connection, name, machine, self.clock(), prior)
                 return True
             except sa.exc.IntegrityError:  # another process was faster
                 known = self._rules_of(name)
@@ -140,8 +141,27 @@ class Service:
         return self.lanes.submit(name, work)
 
     def change(self, name: str, change: Change) -> Future[None]:
-        """Add or retire arms, extend the horizon, pause or archive."""
+        """Add or retire arms, change the policy, extend the horizon, pause or archive."""
         return self.lanes.submit(name, Work(lambda turn: turn.make_change(change)))
+
+    def rehearse(self, name: str, change: Change) -> None:
+        """Compile what a change needs, in memory only: in the lane, decisions would wait for it."""
+        query = sa.select(tables.bandits).where(tables.bandits.c.name == name)
+        with self.storage.reading() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+            if row is None:
+                raise UnknownBandit(name)
+            machine = load(connection, row).machine
+        with self._creating:
+            machine.change(change)
+            machine.rehearse()
+
+    def prior(self, name: str, items: list[Prior], key: str | None = None) -> Future[None]:
+        """Take data from elsewhere; not twice with the same key."""
+        body = _digest(json.dumps(["prior", *(item.model_dump() for item in items)]))
+        digest = None if key is None else _digest(key)
+        work = Work(lambda turn: turn.take_prior(items, digest, body), digest, size=len(items))
+        return self.lanes.submit(name, work)
 
     def delete(self, name: str) -> Future[None]:
         """Delete a bandit that is archived, with its log."""

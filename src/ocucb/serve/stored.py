@@ -18,14 +18,9 @@ from .machine import ArmState, Machine, MachineState
 from .models import Change, Rules, invalid
 from .tables import ARMS, INSERT_ARM
 
-_COLUMNS = (
-    "horizon",
-    "open_horizon",
-    "paused",
-    "archived",
-    "rounds",
-    "stream",
-)  # of `MachineState`
+# of `MachineState`
+_COLUMNS = ("policy", "epoch", "horizon", "open_horizon", "paused", "archived", "rounds", "stream")
+_EMPTY_ENTRY = dict.fromkeys(column.name for column in tables.log.columns)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,8 +44,19 @@ class Stored:
         return {**arm._asdict(), "decisions": self.decisions[i], "expired": self.expired[i]}
 
 
-def insert(connection: sa.Connection, name: str, machine: Machine, at: int) -> None:
-    """Store a new bandit."""
+def log_row(bandit: int, seq: int, at: int, kind: str, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of the log as a row."""
+    return {**_EMPTY_ENTRY, **columns, "bandit": bandit, "seq": seq, "at": at, "kind": kind}
+
+
+def insert(
+    connection: sa.Connection,
+    name: str,
+    machine: Machine,
+    at: int,
+    prior: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Store a new bandit, which has been told of data from elsewhere."""
     state = machine.state()
     row = {
         "name": name,
@@ -58,7 +64,7 @@ def insert(connection: sa.Connection, name: str, machine: Machine, at: int) -> N
         "seed": machine.seed,
         "secret": secrets.token_hex(32),
         "created_at": at,
-        "version": 0,
+        "version": len(prior),
         "at": at,
         "expired_through": 0,
         "late": 0,
@@ -71,6 +77,9 @@ def insert(connection: sa.Connection, name: str, machine: Machine, at: int) -> N
         for i, arm in enumerate(state.arms)
     ]
     connection.execute(INSERT_ARM, rows)
+    if prior:
+        entries = [log_row(key[0], i, at, "prior", one) for i, one in enumerate(prior, 1)]
+        connection.execute(tables.INSERT_LOG, entries)
 
 
 def load(connection: sa.Connection, row: Any) -> Stored:

@@ -36,6 +36,8 @@ bandits = sa.Table(
     # nobody told the horizon: it is a function of the rounds
     sa.Column("open_horizon", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("archived", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("policy", sa.Text),  # since the last epoch began; null: that of the rules
+    sa.Column("epoch", sa.Integer, nullable=False, server_default="1"),
 )
 _DUE = sa.text("due IS NOT NULL")
 sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)
@@ -61,8 +63,8 @@ log = sa.Table(
     sa.Column("bandit", sa.ForeignKey("bandits.id"), primary_key=True),
     sa.Column("seq", sa.BigInteger, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
-    # decision, reward, default (the default reward), expired, late (ignored), change, or clock
-    # (it was ahead)
+    # decision, reward, default (the default reward), expired, late (ignored), change, epoch
+    # (another policy), prior (data from elsewhere), verdict, or clock (it was ahead)
     sa.Column("kind", sa.String(8), nullable=False),
     sa.Column("arm", sa.Integer),
     sa.Column("decision", sa.BigInteger),  # of an outcome: the seq of its decision
@@ -77,10 +79,12 @@ log = sa.Table(
 _CLOSED = sa.text("kind <> 'late' AND decision IS NOT NULL")
 _LATE = sa.text("kind = 'late'")
 _UNIT = sa.text("unit IS NOT NULL")
+IS_NEWS = sa.text("kind IN ('epoch', 'guard', 'verdict')")  # as the index has it, to the letter
 for _name, _columns, _where, _unique in (
     ("log_closed", (log.c.bandit, log.c.decision), _CLOSED, True),
     ("log_late", (log.c.bandit, log.c.decision), _LATE, True),
     ("log_unit", (log.c.bandit, log.c.unit, log.c.seq), _UNIT, False),
+    ("log_news", (log.c.bandit, log.c.seq), IS_NEWS, False),
 ):
     sa.Index(_name, *_columns, unique=_unique, postgresql_where=_where, sqlite_where=_where)
 
@@ -168,6 +172,7 @@ NEXT_TO_EXPIRE = (
     .order_by(log.c.seq)
     .limit(_MOST_EXPIRED)
 )
+NEWS = _entries(log).where(_later, IS_NEWS).order_by(log.c.seq)
 DUE = sa.select(bandits.c.name).where(bandits.c.due <= _now)
 AHEAD = sa.select(bandits.c.name).where(
     bandits.c.due > _now, bandits.c.at > sa.bindparam("latest", type_=sa.BigInteger)

@@ -22,12 +22,11 @@ import sqlalchemy as sa
 from . import tables
 from .errors import Conflict, KeyReused, Refused, UnknownBandit
 from .machine import MachineState
-from .models import Change, DecisionsRequest, RewardItem
-from .stored import Stored, bandit_columns, canonical, decision_id, load, times
+from .models import Change, DecisionsRequest, Prior, RewardItem
+from .stored import Stored, bandit_columns, canonical, decision_id, load, log_row, times
 
 MOST_LEAD = 60_000_000  # microseconds: clocks of servers that share a store differ by less
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
-_EMPTY_ENTRY = dict.fromkeys(column.name for column in tables.log.columns)
 _CONSTANT = ("id", "name", "rules", "seed", "secret", "created_at")
 _CHANGING = [col.name for col in tables.bandits.columns if col.name not in _CONSTANT]
 _OPEN = {"kind": "open"}
@@ -102,8 +101,7 @@ class Turn:
     def _append(self, kind: str, **columns: Any) -> dict[str, Any]:
         self._seq += 1
         self.counts[kind] += 1
-        entry = {**_EMPTY_ENTRY, **columns}
-        entry.update(bandit=self._id, seq=self._seq, at=self._at, kind=kind)
+        entry = log_row(self._id, self._seq, self._at, kind, columns)
         self._entries.append(entry)
         return entry
 
@@ -159,11 +157,7 @@ class Turn:
         self, request: DecisionsRequest, key: str | None, body: str
     ) -> list[dict[str, Any]]:
         """Make decisions, or find those that were made for this key or are open for this unit."""
-        if key is not None and (known := self._requests.get(key)) is not None:
-            if known["body"] != body:
-                raise KeyReused(
-                    "Idempotency-Key was used for another request; use a new key for each request."
-                )
+        if (known := self._known(key, body)) is not None:
             return self._answer(known["first"], known["count"])
         if self.machine.archived:
             raise Conflict(f"bandit {self._row['name']!r} is archived; bring it back with PATCH.")
@@ -176,11 +170,23 @@ class Turn:
             first = self._seq + 1
             for _ in range(request.count):
                 self._make_decision(unit)
+        self._remember(key, body, first, request.count)
+        return self._answer(first, request.count)
+
+    def _known(self, key: str | None, body: str) -> Any:
+        """Return the request that came with a key before, if any."""
+        known = None if key is None else self._requests.get(key)
+        if known is not None and known["body"] != body:
+            raise KeyReused(
+                "Idempotency-Key was used for another request; use a new key for each request."
+            )
+        return known
+
+    def _remember(self, key: str | None, body: str, first: int, count: int) -> None:
         if key is not None:
-            row = {"key": key, "body": body, "first": first, "count": request.count}
+            row = {"key": key, "body": body, "first": first, "count": count}
             self._requests[key] = row
             self._new_requests.append({"bandit": self._id, **row})
-        return self._answer(first, request.count)
 
     def _make_decision(self, unit: str | None) -> None:
         arm, propensity = self.machine.choose(self._seq + 1)
@@ -238,13 +244,22 @@ class Turn:
         return "duplicate" if outcome["reward"] == reward else "conflict"
 
     def make_change(self, change: Change) -> None:
-        """Change arms, horizon or pause."""
+        """Change arms, policy, horizon or pause."""
         done = self.machine.change(change)
         if done is not None:
-            self._append("change", detail=canonical(done))
+            kind = "change" if done.policy is None else "epoch"
+            self._append(kind, detail=canonical(done))
         added = len(self.machine.names) - len(self.stored.decisions)
         self.stored.decisions.extend([0] * added)
         self.stored.expired.extend([0] * added)
+
+    def take_prior(self, items: list[Prior], key: str | None, body: str) -> None:
+        """Take data from elsewhere, all of it or none, and not twice with the same key."""
+        if self._known(key, body) is None:
+            first = self._seq + 1
+            for told in self.machine.tell_prior(items, "prior"):
+                self._append("prior", **told)
+            self._remember(key, body, first, len(items))
 
     def delete(self) -> None:
         """Delete the bandit and its log, if it has been archived."""

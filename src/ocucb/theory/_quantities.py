@@ -72,13 +72,21 @@ class Bound:
 
     def covers(self, problem: Problem) -> bool:
         """Tell whether it is proved for the kind of reward that a problem has."""
-        return self.rewards == "subgaussian" or KINDS.get(self.rewards) is problem.rewards
+        if self.rewards == "subgaussian":
+            return problem.rewards.subgaussian
+        return KINDS.get(self.rewards) is problem.rewards
+
+    @property
+    def kind_of_rewards(self) -> str:
+        """The rewards it is proved for, in words."""
+        kind = "sigma-subgaussian" if self.rewards == "subgaussian" else self.rewards.capitalize()
+        return f"{kind} rewards"
 
     @property
     def needs(self) -> str:
         """What it requires, in words: the rewards, then the other conditions."""
-        kind = "sigma-subgaussian" if self.rewards == "subgaussian" else self.rewards.capitalize()
-        return f"{kind} rewards, {self.condition}" if self.condition else f"{kind} rewards"
+        kind = self.kind_of_rewards
+        return f"{kind}, {self.condition}" if self.condition else kind
 
 
 @dataclass(frozen=True)

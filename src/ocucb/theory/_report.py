@@ -275,7 +275,7 @@ def _evaluate(problem: Problem, horizon: int) -> dict[str, Bound | str]:
         except ValueError as reason:
             found[key] = str(reason)
             continue
-        refusal = f"it is proved for {bound.rewards.capitalize()} rewards, and these are {kind}."
+        refusal = f"it is proved for {bound.kind_of_rewards}, and these are {kind}."
         found[key] = bound if bound.covers(problem) else refusal
     return found
 

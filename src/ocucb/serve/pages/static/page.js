@@ -13,7 +13,8 @@ export const cell = (label, kind, ...children) =>
 
 export const whole = (x) => x.toLocaleString("en");
 export const rounds = (bandit) =>
-  `${whole(bandit.round)} of ${whole(bandit.horizon)}${bandit.open_horizon ? " or more" : ""}`;
+  whole(bandit.round) +
+  (bandit.needs_horizon ? ` of ${whole(bandit.horizon)}${bandit.open_horizon ? " or more" : ""}` : "");
 export const percent = (x) => {
   if (x === null) return "–";
   const shown = Math.abs(100 * x);
