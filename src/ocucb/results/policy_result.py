@@ -158,7 +158,7 @@ class PolicyResult:
     simple_regret: Estimate = field(metadata=files.ESTIMATE)
     stopped: Estimate = field(metadata=files.ESTIMATE)
     stopping_time: Estimate = field(metadata=files.ESTIMATE)
-    change: int = field(metadata=files.SEED)
+    change: int = field(metadata=files.ROUND)
     since_change: Estimate = field(metadata=files.ESTIMATE)
     recovery: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
