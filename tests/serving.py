@@ -311,6 +311,12 @@ class Clock:
 
 # What undoes each migration but the first.
 UNDO = {
+    "0006": [
+        "ALTER TABLE log DROP COLUMN guard",
+        "ALTER TABLE arms DROP COLUMN measured",
+        "ALTER TABLE arms DROP COLUMN guard_sum",
+        "ALTER TABLE arms DROP COLUMN guard_squares",
+    ],
     "0005": [
         "DROP INDEX log_news",
         "ALTER TABLE bandits DROP COLUMN policy",

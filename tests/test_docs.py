@@ -229,13 +229,14 @@ def test_the_page_of_file_formats_names_every_key(tmp_path):
     from ocucb import results, store
 
     page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
-    csv, saved, live, kept = re.split(r"^## ", page, flags=re.MULTILINE)[1:5]
+    csv, saved, live, linear, kept = re.split(r"^## ", page, flags=re.MULTILINE)[1:6]
     for column in (*results.COLUMNS, "rewards", "sigma", "seed"):
         assert f"`{column}`" in csv
     ocucb.simulate("ucb", ocucb.gap(), 10, runs=2, rng=1).save(tmp_path / "result.json")
     document = json.loads((tmp_path / "result.json").read_text())
     bandit = ocucb.Bandit("ab", "ucb", horizon=10, sigma=1.0).to_dict()
-    for section, keys in ((saved, document), (live, {**bandit, "squares": []})):
+    more = ocucb.LinearBandit("ab", 2, sigma=1.0).to_dict()
+    for section, keys in ((saved, document), (live, {**bandit, "squares": []}), (linear, more)):
         assert f'"{keys["format"]}"`, {keys["format_version"]} |' in section
         assert [key for key in keys if f"`{key}`" not in section] == []
     assert f"{store._APPLICATION:#x}" in kept

@@ -75,9 +75,11 @@ def test_no_imports_in_a_ring():
         pytest.fail(" → ".join(error.args[1]))
 
 
-@pytest.mark.parametrize(("room", "doors"), [("paper", {"cli"}), ("theory", {"cli", "paper"})])
+@pytest.mark.parametrize(
+    ("room", "doors"), [("paper", {"cli"}), ("theory", {"cli", "lab", "paper"})]
+)
 def test_the_paper_and_its_proof_are_rooms_of_their_own(room, doors):
-    """Nothing imports them but the command line and, of its theorems, the reproduction."""
+    """Nothing imports them but the command line and, of theorems, the reproduction and the lab."""
     guests = {
         module.split(".")[1]
         for module in MODULES.keys() - {"ocucb"}

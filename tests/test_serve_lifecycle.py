@@ -140,7 +140,7 @@ def test_joined_rows_are_decisions_with_their_outcomes(either):
             end = closed.get(entry["decision"], {"kind": "open"})
             names = "seq at at_iso decision arm propensity unit expires_at expires_at_iso"
             row = {key: entry[key] for key in names.split()}
-            row |= {"epoch": 1, "outcome": end["kind"], "reward": end.get("reward")}
+            row |= {"epoch": 1, "outcome": end["kind"], "reward": end.get("reward"), "guard": None}
             expected.append({**row, "closed_at": end.get("at"), "closed_at_iso": end.get("at_iso")})
     lines = either("GET", f"{PATH}/log?joined=true").text.splitlines()
     assert [json.loads(line) for line in lines] == expected

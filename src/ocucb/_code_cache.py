@@ -53,7 +53,7 @@ NO_KERNELS = frozenset(
             "league",
             "planning",
         ),
-        *("serve", "cli"),
+        *("serve", "lab", "cli"),
         "__main__",
     ]
 )

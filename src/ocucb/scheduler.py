@@ -33,6 +33,13 @@ _IN_FLIGHT = 64  # tasks at a time for an executor of unknown size
 _TASK = 0.5  # seconds of work in a task for an executor: handing one over costs milliseconds
 
 
+class Here(Executor):
+    """An executor whose workers are threads of this process.
+
+    It is given what to play as it is, not packed, and last of all a flag that tells it to stop.
+    """
+
+
 @dataclass
 class Job:
     """What is to be played, and its progress."""
@@ -209,6 +216,8 @@ def workers_for(
         if ours is not None:
             return ours.submit(task, played, *arguments, stop)
         assert executor is not None
+        if isinstance(executor, Here):
+            return executor.submit(task, played, *arguments, stop)
         return executor.submit(remotely, task, played.package, *arguments)
 
     try:

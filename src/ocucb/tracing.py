@@ -57,7 +57,7 @@ class Trace(Records):
 
     Examples
     --------
-    >>> import ocucb
+    >>> import ocucb, tempfile
     >>> one = ocucb.trace("ocucb", ocucb.bernoulli([0.6, 0.4]), 100, rng=1)
     >>> one.arms[:2].tolist(), int(one.pulls[-1].sum())
     ([0, 1], 100)
@@ -65,6 +65,10 @@ class Trace(Records):
     True
     >>> sorted(one.rows()[0])
     ['arm', 'regret', 'reward', 'round']
+    >>> int(one.to_dataframe()["round"].max())
+    100
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> one.to_csv(folder.name + "/run.csv")
     >>> print(one.to_latex().splitlines()[2])
     round & arm & reward & regret \\\\
     >>> figure = one.plot()
@@ -182,7 +186,8 @@ def trace(
     Examples
     --------
     >>> import ocucb
-    >>> ocucb.trace("ucb", ocucb.bernoulli([0.9, 0.1]), 200, rng=1)
+    >>> ocucb.trace("ucb", ocucb.bernoulli([0.9, 0.1]), 200, rng=1).pulls[-1]
+    array([197,   3])
     """
     players = to_policies(policy)
     if len(players) != 1:

@@ -13,6 +13,7 @@ import typer
 
 from . import serve
 from .analyse import analyse
+from .lab import lab
 from .plan import plan
 from .policies import gittins, policies
 from .reports import league, reproduce
@@ -21,6 +22,7 @@ from .shared import report_errors, standard_output
 from .simulate import simulate
 from .sweep import sweep
 from .theory import theory
+from .trace import trace
 from .tune import tune
 
 app = typer.Typer(
@@ -39,6 +41,7 @@ app = typer.Typer(
 
 for _command in (
     simulate,
+    trace,
     sweep,
     tune,
     plan,
@@ -49,6 +52,7 @@ for _command in (
     league,
     theory,
     analyse,
+    lab,
 ):
     app.command()(report_errors(_command))
 app.add_typer(serve.app, name="serve")

@@ -34,7 +34,7 @@ _DOUBLINGS, _HALVINGS = 20, 6  # of the rewards, until it comes; of the last ste
 def to_margin(value: object) -> float:
     """Convert `value` to a difference that does not matter, or raise an error.
 
-    >>> to_margin("0.1")
+    >>> to_margin(0.1)
     0.1
     """
     margin = to_float(value, "margin")

@@ -55,7 +55,8 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     counts = Counter[str]()
     decided, expired = [0] * len(machine.names), [0] * len(machine.names)
     open_arms: dict[int, int] = {}  # the arm of each open decision
-    corrected = concluded = None
+    corrected = None
+    followed: list[tuple[str, Any]] = []  # what the machine did by itself, and the log must say
     due = 1
     at = row["created_at"]
 
@@ -70,11 +71,11 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
             return problem(f"entry {seq} is earlier than the one before it.")
         due, at = due + 1, entry["at"]
         counts[kind] += 1
-        if concluded is not None or kind == "verdict":
-            told = json.loads(entry["detail"]) if kind == "verdict" else None
-            if told != concluded:
-                return problem(f"entry {seq} should be {_said(concluded)}, and is {_said(told)}.")
-            concluded = None
+        if followed or kind in ("verdict", "guard"):
+            told = (kind, json.loads(entry["detail"])) if kind in ("verdict", "guard") else None
+            wanted = followed.pop(0) if followed else None
+            if told != wanted:
+                return problem(f"entry {seq} should be {_said(wanted)}, and is {_said(told)}.")
         elif kind == "decision":
             arm, propensity = machine.choose(seq)
             # null: an earlier version may not have known it
@@ -98,16 +99,15 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
             if kind == "expired":
                 machine.cancel(entry["arm"])
             else:
-                machine.reward(entry["arm"], entry["reward"])
-                concluded = machine.conclude()
+                followed = machine.reward(entry["arm"], entry["reward"], entry["guard"])
             if kind != "reward":
                 expired[entry["arm"]] += 1
         elif kind == "clock":
             corrected = seq
         elif kind != "late":
             return problem(f"entry {seq} is of the unknown kind {kind!r}.")
-    if concluded is not None:
-        return problem(f"the log ends without {_said(concluded)}.")
+    if followed:
+        return problem(f"the log ends without {_said(followed[0])}.")
     if due != row["version"] + 1:
         return problem(f"the log ends with entry {due - 1}, the state with {row['version']}.")
     try:
@@ -127,8 +127,11 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     return Checked(row["name"], counts["decision"], counts["reward"], None)
 
 
-def _said(verdict: Any) -> str:
-    return "another entry" if verdict is None else f"the verdict on {verdict['leader']!r}"
+def _said(told: tuple[str, Any] | None) -> str:
+    if told is None:
+        return "another entry"
+    kind, done = told
+    return f"the {kind} on {done.get('leader' if kind == 'verdict' else 'arm')!r}"
 
 
 def _entries(connection: sa.Connection, bandit: int) -> Iterator[Any]:

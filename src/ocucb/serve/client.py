@@ -154,7 +154,7 @@ class Client:
             for n^1.5 whenever n is reached.
         **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward,
-            when_decided, prior.
+            when_decided, guardrail, prior.
 
         Examples
         --------
@@ -205,10 +205,15 @@ class Client:
         return decisions[0] if count is None else decisions
 
     @overload
-    def tell(self, decision: Decision | str, reward: float) -> str: ...
+    def tell(self, decision: Decision | str, reward: float, guard: float | None = None) -> str: ...
     @overload
-    def tell(self, decision: Sequence[Decision | str], reward: Sequence[float]) -> list[str]: ...
-    def tell(self, decision: Any, reward: Any) -> str | list[str]:
+    def tell(
+        self,
+        decision: Sequence[Decision | str],
+        reward: Sequence[float],
+        guard: Sequence[float | None] | None = None,
+    ) -> list[str]: ...
+    def tell(self, decision: Any, reward: Any, guard: Any = None) -> str | list[str]:
         """Report what a decision paid, or lists of both.
 
         Parameters
@@ -217,6 +222,8 @@ class Client:
             The decision, or its id.
         reward : float, or a list of them
             What it paid.
+        guard : float, or a list of them, optional
+            The value of the guardrail's metric.
 
         Returns
         -------
@@ -237,10 +244,14 @@ class Client:
                 f"there must be one reward for each decision, got {len(decisions)} decisions and "
                 f"{len(rewards)} rewards."
             )
-        body = [
+        body: list[dict[str, Any]] = [
             {"decision": one.id if isinstance(one, Decision) else one, "reward": float(paid)}
             for one, paid in zip(decisions, rewards, strict=True)
         ]
+        measured = [None] * len(body) if guard is None else [guard] if single else list(guard)
+        for item, value in zip(body, measured, strict=True):
+            if value is not None:
+                item["guard"] = float(value)
         answer = self._call("POST", "/rewards", body)
         statuses = [outcome["status"] for outcome in answer["rewards"]]
         return statuses[0] if single else statuses

@@ -83,7 +83,7 @@ def serve(store: str, host: str, port: int, log_level: str, origins: Sequence[st
     if is_missing(store) and not is_loopback(host):
         raise _without_token(host, store)
     # a store is made last: a command that is refused leaves nothing behind
-    with _listening(host, port) as listener, closing(Storage(store)) as storage:
+    with listening(host, port) as listener, closing(Storage(store)) as storage:
         _serve(storage, listener, host, log_level, origins)
 
 
@@ -94,7 +94,8 @@ def _without_token(host: str, place: str) -> ValueError:
     )
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that waits for requests, or say why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
@@ -110,8 +111,6 @@ def _serve(
     valid = [token for token in list_tokens(storage) if token.revoked_at is None]
     if not valid and not is_loopback(host):
         raise _without_token(host, storage.place)
-    # asyncio does this for sockets that it opens; without it, answers may be delayed by 40 ms
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     _log_to_stderr(log_level)
     address = f"[{host}]" if ":" in host else host
     print(f"Page:  http://{address}:{listener.getsockname()[1]}/")
@@ -120,15 +119,22 @@ def _serve(
         token = add_token(storage, "administer", "made when the server first started")
         print(f"Token: {token} (shown only now; `ocucb serve token` makes another)")
     sys.stdout.flush()
+    serve_until_told(create_app(storage, origins=origins), listener, GRACE)
+
+
+def serve_until_told(app: Any, listener: socket.socket, grace: int) -> None:
+    """Run uvicorn until SIGTERM or Ctrl-C; open requests then get `grace` seconds."""
+    # asyncio does this for sockets that it opens; without it, answers may be delayed by 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     config = uvicorn.Config(
-        create_app(storage, origins=origins),
+        app,
         http=LimitedHttp,
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=grace,
         limit_concurrency=2000,
     )
     server = _Server(config)

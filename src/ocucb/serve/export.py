@@ -32,12 +32,13 @@ TYPES: dict[Format, str] = {
 _WHAT = {"decision": "string", "arm": "string", "propensity": "double", "unit": "string"}
 _EXPIRY = {"expires_at": "double", "expires_at_iso": "string"}
 ENTRY = {"seq": "int64", "at": "double", "at_iso": "string", "kind": "string", **_WHAT}
-ENTRY |= {"reward": "double", **_EXPIRY, "change": "string"}
+ENTRY |= {"reward": "double", "guard": "double", **_EXPIRY, "change": "string"}
 JOINED = {"seq": "int64", "at": "double", "at_iso": "string", **_WHAT, **_EXPIRY}
 JOINED |= {"epoch": "int64"}
 JOINED |= {
     "outcome": "string",
     "reward": "double",
+    "guard": "double",
     "closed_at": "double",
     "closed_at_iso": "string",
 }
@@ -48,6 +49,7 @@ _DECISIONS = (
         tables.log,
         _outcome.c.kind.label("outcome"),
         _outcome.c.reward.label("paid"),
+        _outcome.c.guard.label("measured"),
         _outcome.c.at.label("closed_at"),
     )
     .outerjoin(
@@ -108,12 +110,13 @@ def log_rows(
 
 def _as_entry(entry: Any, what: dict[str, Any]) -> dict[str, Any]:
     change = None if entry["detail"] is None else json.loads(entry["detail"])
-    return {"kind": entry["kind"], **what, "reward": entry["reward"], "change": change}
+    told = {"reward": entry["reward"], "guard": entry["guard"], "change": change}
+    return {"kind": entry["kind"], **what, **told}
 
 
 def _as_decision(entry: Any, what: dict[str, Any]) -> dict[str, Any]:
     outcome = {"outcome": entry["outcome"] or "open", "reward": entry["paid"]}
-    return {**what, **outcome, **times(closed_at=entry["closed_at"])}
+    return {**what, **outcome, "guard": entry["measured"], **times(closed_at=entry["closed_at"])}
 
 
 def written(rows: list[dict[str, Any]], form: Format, *, joined: bool) -> bytes:

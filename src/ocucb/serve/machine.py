@@ -28,6 +28,7 @@ from ..live import Bandit
 from ..policies import parse_policy
 from . import prior
 from .errors import Conflict, Invalid
+from .guardrail import Watch
 from .models import MOST_ARMS, Change, Prior, Rules
 
 _LOOKS_PER_DOUBLING = 32  # at the verdict, in each doubling of the rewards
@@ -43,6 +44,9 @@ class ArmState(NamedTuple):
     sum: float
     squares: float
     active: bool
+    measured: int  # values of the guardrail's metric
+    guard_sum: float
+    guard_squares: float
 
 
 class MachineState(NamedTuple):
@@ -77,6 +81,7 @@ class Machine:
             if rules.control is not None:
                 bandit.retire(rules.control)
         self.bandit = bandit
+        self.watch = None if rules.guardrail is None else Watch(rules.guardrail)
         if rules.policy is None:
             rules = rules.model_copy(update={"policy": bandit.policy.name})
         self.rules = rules
@@ -90,6 +95,8 @@ class Machine:
         parts = self.bandit.to_parts()
         self.names: list[str] = parts["arms"]
         self.active: list[int] = np.flatnonzero(parts["active"]).tolist()
+        if self.watch is not None:
+            self.watch.extend(len(self.names))
 
     def _check_floor(self, arms: int) -> None:
         taken = self.share + arms * self.rules.floor
@@ -117,16 +124,49 @@ class Machine:
         arm, chance = self.bandit._decide(arm)
         return arm, None if chance is None else self._propensity(chance)
 
-    def reward(self, arm: int, reward: float) -> None:
-        """Close an open decision for an arm with a reward."""
+    def reward(
+        self, arm: int, reward: float, guard: float | None = None
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """Close an open decision for an arm with a reward, and perhaps a value of the guardrail.
+
+        Returns what was then done by itself, in order, as kinds and details of entries of the log.
+        """
         self.bandit.tell(self.names[arm], reward)
         self._rewards += 1
+        done = []
+        if guard is not None and (guarded := self._guard(arm, guard)) is not None:
+            done.append(("guard", guarded))
+        if (concluded := self._conclude()) is not None:
+            done.append(("verdict", concluded))
+        return done
 
     def cancel(self, arm: int) -> None:
         """Close an open decision for an arm without a reward."""
         self.bandit.cancel(self.names[arm])
 
-    def conclude(self) -> dict[str, Any] | None:
+    def _guard(self, arm: int, value: float) -> dict[str, Any] | None:
+        """Take a value of the guardrail; retire an arm that violates it, and return what was done.
+
+        The control and the last arm cannot be retired: then the bandit pauses.
+        """
+        assert self.watch is not None
+        self.watch.note(arm, value)
+        name = self.names[arm]
+        fixed = name == self.rules.control
+        if self.paused or not (fixed or arm in self.active):
+            return None
+        known = self.watch.known(arm)
+        if not known.pop("violated"):
+            return None
+        done = {"metric": self.watch.guardrail.metric, "arm": name, **known}
+        if fixed or len(self.active) == 1:
+            self.paused = True
+            return {**done, "paused": True}
+        self.bandit.retire(name)
+        self._note_arms()
+        return {**done, "retire": [name]}
+
+    def _conclude(self) -> dict[str, Any] | None:
         """Act on the verdict, after a reward, where the rules say so; return what was done.
 
         It is looked at now and then, at numbers of rewards that are known in advance.
@@ -253,11 +293,20 @@ class Machine:
         if self.bandit.policy.family.binary and reward not in (0.0, 1.0):
             raise Invalid(f"{where} must be 0 or 1 for {self.bandit.policy.label}, got {reward!r}.")
 
+    def check_guard(self, value: float, where: str) -> None:
+        """Refuse a value of the guardrail's metric that cannot be."""
+        if self.watch is None:
+            raise Invalid(f"{where} is given, but the bandit has no guardrail.")
+        self.watch.check(value, where)
+
     def rehearse(self) -> None:
         """Do once whatever takes long the first time; the machine is of no use afterwards."""
         arm, _ = self.choose(0)
         low, _ = self.rules.bounds or (0.0, 0.0)
         self.reward(arm, low)
+        if self.watch is not None:
+            self.watch.note(arm, (self.watch.guardrail.bounds or [0.0])[0])
+            self.watch.known(arm)
         self.chances()
         self.bandit.summary()
         self.verdict(0.0, 0.95)
@@ -267,7 +316,9 @@ class Machine:
     def state(self) -> MachineState:
         """Return everything that must be stored."""
         parts = self.bandit.to_parts()
-        lists = (parts[column].tolist() for column in _COLUMNS)
+        lists = [parts[column].tolist() for column in _COLUMNS]
+        known = [(0, 0.0, 0.0)] * len(self.names) if self.watch is None else self.watch.arms
+        lists += map(list, zip(*known, strict=True))
         return MachineState(
             policy=self.policy,
             epoch=self.epoch,
@@ -283,9 +334,8 @@ class Machine:
 
     @classmethod
     def restored(cls, rules: Rules, seed: int, state: MachineState) -> Machine:
-        columns: dict[str, Any] = dict(
-            zip(("arms", *_COLUMNS), zip(*state.arms, strict=True), strict=True)
-        )
+        values = list(zip(*state.arms, strict=True))
+        columns: dict[str, Any] = dict(zip(("arms", *_COLUMNS), values, strict=False))
         bandit = Bandit.from_parts(
             **columns,
             policy=rules.policy if state.policy is None else state.policy,
@@ -301,6 +351,8 @@ class Machine:
         machine = cls(rules, seed, bandit=bandit)
         machine.paused, machine.archived = state.paused, state.archived
         machine.policy, machine.epoch = state.policy, state.epoch
+        if machine.watch is not None:
+            machine.watch.arms = list(zip(*values[-3:], strict=True))
         return machine
 
     def chances(self) -> Floats | None:

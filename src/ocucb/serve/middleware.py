@@ -25,7 +25,7 @@ _CONTENT_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     b"img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-_HEADERS = [
+HEADERS = [
     (b"content-security-policy", _CONTENT_POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -65,7 +65,7 @@ class Middleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = {name for name, _ in message["headers"]}
-                missing = [header for header in _HEADERS if header[0] not in given]
+                missing = [header for header in HEADERS if header[0] not in given]
                 message["headers"] = [*message["headers"], *missing]
             await send(message)
 

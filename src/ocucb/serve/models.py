@@ -50,6 +50,38 @@ class WhenDecided(_Strict):
     )
 
 
+class Guardrail(_Strict):
+    """A second metric of every decision, whose mean has a bound."""
+
+    metric: Text = Field(description="What it is called.")
+    most: Finite | None = Field(default=None, description="The largest mean that is all right.")
+    least: Finite | None = Field(
+        default=None, description="The smallest mean that is all right; give it or `most`."
+    )
+    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="The lowest and the highest value, if known."
+    )
+    sigma: Annotated[float, Field(gt=0, le=1e100, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Instead of bounds: values are sigma-subgaussian. With neither, they are "
+        "normal.",
+    )
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
+        default=0.95,
+        description="The probability with which an arm that keeps to the bound is never retired.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Guardrail:
+        if (self.most is None) == (self.least is None):
+            raise ValueError("give most or least, one of both")
+        if self.bounds is not None and self.sigma is not None:
+            raise ValueError("give bounds, [low, high], or sigma, or neither; got both")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise ValueError(f"the lower bound comes first, got {self.bounds}")
+        return self
+
+
 class Prior(_Strict):
     """What is known of an arm from elsewhere."""
 
@@ -115,6 +147,10 @@ class Rules(_Strict):
     when_decided: WhenDecided | None = Field(
         default=None, description="What happens by itself once the verdict is in, if anything."
     )
+    guardrail: Guardrail | None = Field(
+        default=None,
+        description="A second metric: an arm whose mean is beyond the bound is retired.",
+    )
     prior: list[Prior] = Field(
         default=[], max_length=MOST_ITEMS, description="What is known of arms from elsewhere."
     )
@@ -159,6 +195,9 @@ class RewardItem(_Strict):
 
     decision: str = Field(max_length=64, description="Id of the decision.")
     reward: Finite = Field(description="The reward.")
+    guard: Finite | None = Field(
+        default=None, description="The value of the guardrail's metric, if it is known."
+    )
 
 
 RewardsRequest = Annotated[list[RewardItem], Field(min_length=1, max_length=MOST_ITEMS)]

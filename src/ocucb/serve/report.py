@@ -85,6 +85,7 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
             **{key: _number(one[key]) for key in ("mean", "low", "high", "index")},
             "share": loaded.decisions[i] / total,
             "probability": None if chances is None else float(chances[i]),
+            "guard": None if machine.watch is None else machine.watch.known(i),
             "control": one["arm"] == rules.control,
             "retired": one["retired"] and one["arm"] != rules.control,
         }

@@ -55,6 +55,10 @@ arms = sa.Table(
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("decisions", sa.BigInteger, nullable=False),
     sa.Column("expired", sa.BigInteger, nullable=False),  # closed without a reward
+    # of the guardrail's metric: number of values, their sum and squared deviations
+    sa.Column("measured", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("guard_sum", sa.Double, nullable=False, server_default="0"),
+    sa.Column("guard_squares", sa.Double, nullable=False, server_default="0"),
 )
 
 log = sa.Table(
@@ -64,7 +68,8 @@ log = sa.Table(
     sa.Column("seq", sa.BigInteger, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
     # decision, reward, default (the default reward), expired, late (ignored), change, epoch
-    # (another policy), prior (data from elsewhere), verdict, or clock (it was ahead)
+    # (another policy), prior (data from elsewhere), verdict, guard (an arm violates its
+    # guardrail), or clock (it was ahead)
     sa.Column("kind", sa.String(8), nullable=False),
     sa.Column("arm", sa.Integer),
     sa.Column("decision", sa.BigInteger),  # of an outcome: the seq of its decision
@@ -73,6 +78,7 @@ log = sa.Table(
     sa.Column("unit", sa.String(200)),
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("detail", sa.Text),
+    sa.Column("guard", sa.Double),  # the guardrail's metric, with a reward
 )
 
 # A decision is closed once, and one reward after that is kept: the database sees to it.
@@ -159,7 +165,7 @@ LAST_OF_UNITS = (
 DECISIONS = _entries(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at).where(
     log.c.seq.in_(_any_of("seqs")), log.c.kind == "decision"
 )
-OUTCOMES = _entries(log.c.decision, log.c.kind, log.c.reward).where(
+OUTCOMES = _entries(log.c.decision, log.c.kind, log.c.reward, log.c.guard).where(
     log.c.decision.in_(_any_of("seqs")), log.c.decision.is_not(None), log.c.kind != "late"
 )
 LATE_REWARDS = _entries(log.c.decision).where(

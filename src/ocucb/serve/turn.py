@@ -218,6 +218,8 @@ class Turn:
         """Take rewards, all of them or, if one is invalid, none."""
         for i, item in enumerate(items):
             self.machine.check_reward(item.reward, f"rewards[{i}].reward")
+            if item.guard is not None:
+                self.machine.check_guard(item.guard, f"rewards[{i}].guard")
         return [self._take_reward(item) for item in items]
 
     def _take_reward(self, item: RewardItem) -> str:
@@ -226,14 +228,14 @@ class Turn:
         if seq is None or decision is None:
             return "unknown"
         reward = item.reward + 0.0  # no negative zero: SQLite does not keep it
+        guard = None if item.guard is None else item.guard + 0.0
         outcome = self._closed.get(seq)
         if outcome is None:
-            self.machine.reward(decision["arm"], reward)
             self._closed[seq] = self._append(
-                "reward", arm=decision["arm"], decision=seq, reward=reward
+                "reward", arm=decision["arm"], decision=seq, reward=reward, guard=guard
             )
             self._row["rewarded_at"] = self._at
-            self._conclude()
+            self._reward(decision["arm"], reward, guard)
             return "accepted"
         if outcome["kind"] in _LAPSED:
             if seq not in self._lates:
@@ -241,7 +243,8 @@ class Turn:
                 self._lates.add(seq)
                 self._row["late"] += 1
             return "expired"
-        return "duplicate" if outcome["reward"] == reward else "conflict"
+        same = (outcome["reward"], outcome["guard"]) == (reward, guard)
+        return "duplicate" if same else "conflict"
 
     def make_change(self, change: Change) -> None:
         """Change arms, policy, horizon or pause."""
@@ -312,18 +315,15 @@ class Turn:
             self.machine.cancel(arm)
             entry = self._append("expired", arm=arm, decision=seq)
         else:
-            self.machine.reward(arm, default)
             entry = self._append("default", arm=arm, decision=seq, reward=default + 0.0)
+            self._reward(arm, default, None)
         self._closed[seq] = entry
         self.stored.expired[arm] += 1
-        if default is not None:
-            self._conclude()
 
-    def _conclude(self) -> None:
-        """After a reward: act on the verdict, where the rules say so."""
-        done = self.machine.conclude()
-        if done is not None:
-            self._append("verdict", detail=json.dumps(done, sort_keys=True))
+    def _reward(self, arm: int, reward: float, guard: float | None) -> None:
+        """Tell the machine of a reward, and the log of what it did by itself."""
+        for kind, done in self.machine.reward(arm, reward, guard):
+            self._append(kind, detail=json.dumps(done, sort_keys=True))
 
     # Writing
 

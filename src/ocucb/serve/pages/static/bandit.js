@@ -24,13 +24,13 @@ function showState(bandit) {
   state.textContent = bandit.archived ? "archived" : bandit.paused ? "paused" : "running";
   state.className = `pill ${bandit.archived ? "off" : bandit.paused ? "paused" : ""}`;
   id("rules").textContent =
-    `${bandit.policy}, round ${rounds(bandit)}` +
+    `${bandit.policy}${bandit.epoch > 1 ? ` (epoch ${bandit.epoch})` : ""}, round ${rounds(bandit)}` +
     (bandit.sigma === null ? ", sigma unknown (intervals hold for normal rewards)" : "") +
     (bandit.expiry === null ? "" : `, decisions expire after ${bandit.expiry} s`) +
     `; created ${new Date(1000 * bandit.created_at).toLocaleString("en-GB")}`;
   id("health").replaceChildren(...bandit.health.map((note) => element("p", { class: "note" }, note)));
   id("totals").replaceChildren(
-    ...Object.entries(bandit.totals).map(([key, value]) =>
+    ...Object.entries(bandit.totals).filter(([key, value]) => value || key !== "prior").map(([key, value]) =>
       element("div", {}, element("dt", {}, key), element("dd", { id: `total-${key}` }, whole(value)))));
   id("next").textContent =
     bandit.archived ? "Nothing: the bandit is archived." : bandit.paused ? "Nothing: the bandit is paused." : bandit.next.why;
@@ -51,8 +51,10 @@ function showArms(bandit) {
   id("arms").tBodies[0].replaceChildren(...bandit.arms.map((arm) => {
     const mark = arm.control ? " (control)" : arm.retired ? " (retired)" : "";
     const ends = arm.mean === null ? "no reward yet" : arm.low === null ? "too few rewards for an interval" : `${value(arm.low)} to ${value(arm.high)}`;
+    const bound = bandit.guardrail && (bandit.guardrail.most === null ? `at least ${bandit.guardrail.least}` : `at most ${bandit.guardrail.most}`);
+    const guard = bandit.guardrail ? [element("span", { class: "guard" }, guarded(bandit.guardrail, arm.guard, bound))] : [];
     const row = element("tr", {},
-      cell("", "name", swatch(colour(arm.arm)), arm.arm + mark),
+      cell("", "name", swatch(colour(arm.arm)), arm.arm + mark, ...guard),
       number("decisions", whole(arm.decisions)), number("share", percent(arm.share)),
       number("next", percent(arm.probability)), number("open", whole(arm.open)),
       number("expired", whole(arm.expired)), number("mean", value(arm.mean)),
@@ -67,6 +69,14 @@ function showArms(bandit) {
     one.style.left = place(x);
     return one;
   }));
+}
+
+// What is known of the guardrail's metric.
+function guarded({ metric, bounds }, { values, mean, low, high, violated }, bound) {
+  const value = bounds?.[0] === 0 && bounds?.[1] === 1 ? percent : decimal;
+  if (!values) return `${metric} should be ${bound}: no value yet`;
+  const ends = low === null ? "" : ` (${value(low)} to ${value(high)})`;
+  return `${metric} should be ${bound}: ${value(mean)}${ends}${violated ? ", violated" : ""}`;
 }
 
 // The interval as a bar, the mean as a dot, the index as a line, on a scale that all arms share.
