@@ -953,6 +953,13 @@ def tune() -> list[str]:
     return tuning.section()
 
 
+def lab() -> list[str]:
+    """Section: how soon the lab shows numbers, and how soon they are sharp."""
+    import lab
+
+    return lab.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "drift": drift,
@@ -972,6 +979,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "cold": cold,
     "workers": workers,
     "serve": serve,
+    "lab": lab,
 }
 
 
