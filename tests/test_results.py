@@ -182,6 +182,8 @@ def test_json_object(result):
         "stderr",
         "quantiles",
         "mean_pulls",
+        "pulls_deviation",
+        "coverage",
         "engine",
         "seconds",
         "deviation",
