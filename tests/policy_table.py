@@ -530,7 +530,8 @@ class BetaThompson:
         self.K = K
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        good = [round(s) for s in S]  # late rewards count as the mean
+        whole = all(p == int(p) for p in T)  # unless something was forgotten
+        good = [round(s) for s in S] if whole else S  # late rewards count as the mean
         samples = [beta(stream, 1.0 + s, 1.0 + p - s) for s, p in zip(good, T, strict=True)]
         return argmax(samples, stream)
 

@@ -86,6 +86,7 @@ class Specification:
             largest_gap=self.problem.largest_gap,
             failure_cost=failure_cost(self.problem, self.horizon),
             stops=self._form.family.rule.can_stop,
+            change=0 if isinstance(self.problem, Prior) else self.problem.last_change(self.horizon),
         )
 
     @cached_property
@@ -227,7 +228,8 @@ class Specification:
         return Rows(first + places, heard, scales, gaps, drawn.sigma[places])
 
     def _game(self, problem: Problem) -> engines.Game:
-        game = engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
+        how = self.checkpoints, self.mixture, self.policy.forget
+        game = engines.new_game(self._engine, problem, self.horizon, *how)
         if isinstance(self.problem, Prior):  # whose problems differ, whatever this one is like
             widths = engines.luck_widths(problem.arms, self.checkpoints)
             game = game._replace(widths=widths)

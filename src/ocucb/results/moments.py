@@ -153,7 +153,7 @@ def _covered(outcome: Outcome, weights: Floats, spread: Floats | None) -> Floats
 # What is averaged over runs at the horizon, times their weights. The excess is the regret minus
 # `Moments.centre`, in units of `Moments.unit`. A run fails if the best arms get less than half of
 # its rounds. Of the arm that it recommends (`engine.ADVICE`), the gap is a share of the largest,
-# and the rounds until it stops are one of the horizon.
+# and the rounds until it stops are one of the horizon. So are regret and rounds since a change.
 TERMS: dict[str, Callable[[Runs], Any]] = {
     "weight": lambda runs: np.ones(runs.final.size),
     "excess": lambda runs: runs.excess,
@@ -163,6 +163,8 @@ TERMS: dict[str, Callable[[Runs], Any]] = {
     "gap": lambda runs: runs.advice[1] / runs.largest_gap,
     "stopped": lambda runs: runs.advice[2] < runs.horizon,
     "rounds": lambda runs: runs.advice[2] / runs.horizon,
+    "since": lambda runs: runs.advice[3] / runs.largest_gap / runs.horizon,
+    "recovery": lambda runs: runs.advice[4] / runs.horizon,
 }
 _ROW = {name: row for row, name in enumerate(TERMS)}
 

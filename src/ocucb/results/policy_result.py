@@ -38,6 +38,7 @@ class Description(NamedTuple):
     largest_gap: float
     failure_cost: float  # the regret of a run that settles on the wrong arm
     stops: bool  # whether the policy has a rule to stop
+    change: int  # the last round from which on means are others, or 0
 
     def unseen(self, runs: int) -> Floats:
         """Return the standard error at each checkpoint owing to failures that no run has shown.
@@ -96,7 +97,7 @@ class PolicyResult:
     wrong : Estimate
         The probability of a wrong recommendation: that the arm whose rewards have the largest mean
         at the end (drawn where several have) is not a best one. A policy that has stopped
-        recommends the arm that it stopped for.
+        recommends the arm that it stopped for. nan where means change with the round.
     simple_regret : Estimate
         The mean gap of the arm that is recommended.
     stopped : Estimate
@@ -105,6 +106,14 @@ class PolicyResult:
         The mean number of rounds until then, counting runs that have not stopped with the horizon.
         Its error does not allow for runs that would not have stopped, if none was seen; that of
         `stopped` does.
+    change : int
+        The last round from which on the problem's means are others; 0 if they do not change, or
+        change all the time.
+    since_change : Estimate
+        The mean regret from that round on; 0 without one.
+    recovery : Estimate
+        The mean number of rounds, from that one on, until a best arm gets half of the recent ones,
+        weighted by a factor of e less every 25 rounds. Runs in which it never does count with all.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -161,6 +170,9 @@ class PolicyResult:
     simple_regret: Estimate = field(metadata=files.ESTIMATE)
     stopped: Estimate = field(metadata=files.ESTIMATE)
     stopping_time: Estimate = field(metadata=files.ESTIMATE)
+    change: int = field(metadata=files.ROUND)
+    since_change: Estimate = field(metadata=files.ESTIMATE)
+    recovery: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
     worst: float = field(metadata=files.AMOUNT)
 
@@ -301,6 +313,9 @@ class PolicyResult:
             "simple_regret": _pair(self.simple_regret),
             "stopped": _pair(self.stopped),
             "stopping_time": _pair(self.stopping_time),
+            "change": self.change,
+            "since_change": _pair(self.since_change),
+            "recovery": _pair(self.recovery),
             "sampling": self.sampling,
             "control_variates": self.control_variates,
             "effective_runs": files.finite(self.effective_runs),
@@ -324,8 +339,10 @@ def policy_result(
     gaps = np.max(played.means) - played.means
     worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
-    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
+    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling", "change")
     never = Estimate(0.0, 0.0)
+    # where means change, nobody can say which arm should have been recommended
+    tied = never if played.largest_gap == 0.0 else Estimate(math.nan, math.nan)
     optimal, optimal_stderr = merged.optimal()
     pulls_deviation, pulls_deviation_stderr = merged.pulls_deviation()
     coverage, coverage_stderr = merged.coverage()
@@ -346,12 +363,14 @@ def policy_result(
         seconds=seconds,
         deviation=merged.deviation(worst),
         failure=merged.failure(0.5 * played.horizon * least),
-        wrong=merged.share("wrong") if least > 0.0 else never,
-        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
+        wrong=merged.share("wrong") if least > 0.0 else tied,
+        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else tied,
         stopped=merged.share("stopped") if played.stops else never,
         stopping_time=_times(merged.skewed("rounds"), played.horizon)
         if played.stops
         else Estimate(float(played.horizon), 0.0),
+        since_change=_times(merged.skewed("since"), worst) if played.change else never,
+        recovery=_times(merged.skewed("recovery"), played.horizon) if played.change else never,
         worst=worst,
     )
 
