@@ -60,7 +60,9 @@ def test_json_is_one_array_and_nothing_else():
     assert [row["policy"] for row in rows] == ["ocucb:alpha=1,psi=2", "ucb:constant=2"]
     keys = "policy horizon runs mean_regret stderr quantiles mean_pulls engine seconds".split()
     keys += "deviation failure wrong simple_regret stopped stopping_time".split()
-    keys += "sampling control_variates effective_runs mean_weight".split()
+    keys += (
+        "change since_change recovery sampling control_variates effective_runs mean_weight".split()
+    )
     assert all(list(row) == keys for row in rows)
     assert rows[0]["horizon"] == 500
     assert rows[0]["runs"] == 50
@@ -139,6 +141,7 @@ EVERY_OUTPUT = [
     [*CHEAP, "--csv"],
     [*CHEAP, "--save"],
     [*CHEAP, "--plot"],
+    ["trace", "-p", "uniform", "--means", "0,-1", "-n", "10", "--plot"],
     ["results", "none.db", "--csv"],
     ["results", "none.db", "--plot"],
     ["gittins", "9", "1", "--plot", "--out"],
@@ -348,7 +351,7 @@ def test_policies_lists_every_policy():
 
 def test_help_teaches_and_imports_nothing_heavy():
     assert not {"numba", "numpy", "matplotlib", "scipy"} & _modules_after_help()
-    for command in "simulate policies gittins reproduce league theory analyse".split():
+    for command in "simulate trace policies gittins reproduce league theory analyse lab".split():
         text = run(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout
         assert "Example" in text
         assert f"ocucb {command}" in text
