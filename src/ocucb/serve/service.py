@@ -32,6 +32,7 @@ log = logging.getLogger("ocucb.serve")
 
 # the rules that decide what is compiled
 _COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"}
+_COMPILED |= {"guardrail"}
 SMALLEST_FLOOR = 1e-9  # below, traffic cannot be split: decisions have 53 random bits
 
 
