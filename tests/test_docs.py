@@ -136,14 +136,15 @@ for line in sys.argv[1:]:
 """
 
 
-def run(program, examples, folder):
+def run(program, examples, folder) -> str:
     if not examples:
-        return
+        return ""
     done = subprocess.run(
         [sys.executable, "-c", program, *examples],
         cwd=folder, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def name_of(page) -> str:
@@ -152,7 +153,13 @@ def name_of(page) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_blocks_run(page, tmp_path):
-    run(PYTHON, re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), tmp_path)
+    """And estimates that a page shows, as README.md does, are those that its lines print."""
+    text, estimate = page.read_text(), r"Estimate\(value=(\S+), stderr=(\S+)\)$"
+    printed = run(PYTHON, re.findall(r"```python\n(.*?)```", text, re.DOTALL), tmp_path)
+    shown = re.findall(rf"^    {estimate}", text, re.MULTILINE)
+    found = re.findall(rf"^{estimate}", printed, re.MULTILINE) if shown else []
+    for pair, other in zip(shown, found, strict=True):
+        assert [*map(float, pair)] == pytest.approx([*map(float, other)], rel=1e-6)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

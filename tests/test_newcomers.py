@@ -49,11 +49,43 @@ def test_the_student_sees_a_policy_work(at_home):
     assert "OCUCB" in done.stdout
     done = at_home("-m", "ocucb", *["ocubc" if word == "ocucb" else word for word in first])
     assert done.returncode == 2
-    assert "ocucb" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == "Error: unknown policy 'ocubc'; did you mean ocucb?\n"
     done = at_home("-m", "ocucb", *first, "--plot", "regret.png")
     assert done.returncode == 0
     assert (at_home.home / "regret.png").stat().st_size > 10_000
+
+
+HOMEWORK = """
+import ocucb
+
+problem = ocucb.bernoulli([0.9, 0.8])
+result = ocucb.simulate(["ucb1", "UCB"], problem, 2000, runs=300, rng=1)
+textbook, lattimore = result
+assert [one.label for one in result] == ["UCB1", "UCB"], result
+assert textbook.mean_regret > 1.5 * lattimore.mean_regret  # its bonus is twice as large
+assert 0.5 < textbook.optimal[-1] < lattimore.optimal[-1] < 1.0
+shown = ocucb.trace("ucb1", problem, 50, rng=1)
+shown.plot("trace.png")
+print(shown)
+for wrong in (
+    lambda: ocucb.simulate("ucb1", problem, 10, seed=1),
+    lambda: ocucb.simulate("ucb1", [0.9, 0.8], 10),
+    lambda: ocucb.bernouli([0.9]),
+):
+    try:
+        wrong()
+    except (AttributeError, TypeError) as error:
+        print(error)
+"""
+
+
+def test_the_student_does_homework(at_home):
+    """Names of textbooks, % optimal action, a single run; three mistakes, each with its remedy."""
+    done = at_home("-c", HOMEWORK)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("did you mean rng?", "gaussian or bernoulli", "did you mean bernoulli?", "round"):
+        assert words in done.stdout
+    assert (at_home.home / "trace.png").stat().st_size > 5_000
 
 
 RESEARCHER = """

@@ -351,7 +351,9 @@ def test_the_examples_of_the_documentation_work(tmp_path, servers):
         pytest.skip("needs curl")
     page = (ROOT / "docs" / "service.md").read_text()
     lines = re.findall(r"^curl .*$", page, re.MULTILINE)
-    assert lines
+    readme = re.findall(r"^curl .*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert readme
+    assert set(readme) <= set(lines)
     (python,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     server = servers(tmp_path / "store.db", "--log-level", "warning")
     token = server.token()
