@@ -56,7 +56,7 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
     chosen = engine_named(engine, policy, problem, horizon)
     kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
-    game = new_game(chosen, problem, horizon, np.array([horizon]))
+    game = new_game(chosen, problem, horizon, np.array([horizon]), forget=policy.forget)
 
     def play(runs: int) -> None:
         stop = np.zeros(1, dtype=np.bool_)
@@ -132,6 +132,35 @@ def step() -> list[str]:
     for problem in ("gap:K=2,gap=0.3", "gap:K=10,gap=0.3", "uniform:K=100"):
         rows += [(problem, 100_000, policy, 1.0) for policy in ("ucb", "thompson")]
     return ["## Step engine", "", *against_yardstick("step", rows)]
+
+
+def drift() -> list[str]:
+    """Section: what forgetting costs, and means that change."""
+    rounds = 20_000
+    lines = [
+        "## Policies that forget",
+        "",
+        f"Nanoseconds per round of the step engine, {rounds:,} rounds, with memories of a tenth. "
+        "In brackets: times as long as without.",
+        "",
+        "| policy | arms | nothing | a discount | a window | means that change |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in ("ucb", "kl-ucb-plus", "thompson", "ocucb"):
+        for arms in (2, 10):
+            problem, moving = ocucb.gap(arms, 0.3), ocucb.switch(arms, 0.3, rounds // 2)
+            family = parse_policy(name).family
+            plays = [
+                player(policy, played, rounds, "step")
+                for policy, played in (
+                    *((family(), problem), (family(forget=1.0 - 10.0 / rounds), problem)),
+                    *((family(forget=rounds // 10), problem), (family(), moving)),
+                )
+            ]
+            times = [1e9 * seconds / rounds for seconds in best_times(*plays)]
+            cells = [f"{time:.0f} ({time / times[0]:.2f})" for time in times[1:]]
+            lines.append(f"| {name} | {arms} | {times[0]:.0f} | {' | '.join(cells)} |")
+    return lines
 
 
 def skip() -> list[str]:
@@ -533,52 +562,66 @@ def _sampling_gain(
     return deviation, fewer, auto / play, (auto + pilot) / play
 
 
+# The paper's panels along the gap: arms, the largest gap, the goal, and some policies.
+SWEPT = (
+    ("exp1", 2, 1.0, 10.0, ("ucb", "ocucb", "aocucb", "moss", "thompson")),
+    ("exp2", 10, 1.0, 6.0, ("ocucb", "thompson")),
+    ("exp4", 2, 2.0, 10.0, ("ocucb:alpha=1", "ocucb:alpha=2", "ocucb:alpha=3", "ocucb:alpha=6")),
+    ("exp5", 10, 2.0, 6.0, ("ocucb:alpha=2", "ocucb:alpha=3")),
+)
+
+
 def sweep() -> list[str]:
-    """Section: what pooling saves along an axis of problems."""
+    """Section: what pooling saves along the gap, in the paper's panels and on coarse grids."""
     lines = [
         "## Sweeps",
         "",
         "Processor time to equal precision with one simulation for each point, divided by that of",
-        "`sweep`, pilots included, with 1,024 runs at each point. Ratios of variances are",
-        "geometric means over the points; in the last rows points are so far apart that they",
-        "share nothing.",
+        "`sweep`, pilots included, with 1,024 runs at each point: over the gap, as the paper's",
+        "panels have it, then at points so far apart that they share nothing. Ratios of variances",
+        "are geometric means over the points.",
         "",
-        "| problem | points | n | policy | ratio of variances: mean | least | largest "
+        "| panel | points | policy | ratio of variances: mean | least | largest "
         "| time, sweep/simulations | ratio | goal |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for arms, gaps, horizon, who, goal in (
-        (2, np.linspace(0.01, 1.0, 100), 10**4, "ocucb", 10.0),
-        (10, np.linspace(0.02, 2.0, 100), 10**4, "ocucb", 6.0),
-        (2, np.linspace(0.02, 1.0, 50), 10**4, "thompson", 6.0),
-        (2, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
-        (10, np.array([0.1, 0.4, 1.6]), 10**4, "ocucb", 0.9),
-    ):
-        problems = [ocucb.gap(arms, float(d)) for d in gaps]
-        ocucb.sweep(who, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
-        pooled, alone, ratios = 0.0, 0.0, []
-        for seed in range(3):
-            began = time.process_time()
-            curve = ocucb.sweep(who, problems, horizon, rng=seed, workers=1)[0]
-            between = time.process_time()
-            errors = [
-                ocucb.simulate(
-                    who, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon]
-                )[0].stderr[-1]
-                for each in problems
-            ]
-            pooled, alone = pooled + between - began, alone + time.process_time() - between
-            ratios.append((np.array(errors) / curve.stderr) ** 2)
-        gains = np.exp(np.log(ratios).mean(axis=0))
-        gain, cost = float(np.exp(np.log(gains).mean())), pooled / alone
-        missed = " **missed**" * (gain / cost < goal)
-        lines.append(
-            f"| gap:K={arms} | {gaps.size} | {horizon:.0e} | {who} | {gain:.1f} "
-            f"| {gains.min():.1f} | {gains.max():.0f} | {cost:.2f} | {gain / cost:.1f} "
-            f"| {goal:g}{missed} |"
-        )
-        print(lines[-1], flush=True)
+    for name, arms, last, goal, policies in SWEPT:
+        problems = [ocucb.gap(arms, round(0.01 * k, 2)) for k in range(1, round(100 * last) + 1)]
+        lines += [_sweep_row(name, parse_policy(who), problems, goal, seeds=1) for who in policies]
+    for arms in (2, 10):
+        problems = [ocucb.gap(arms, gap) for gap in (0.1, 0.4, 1.6)]
+        for who in ("ocucb", "ucb"):
+            lines.append(_sweep_row(f"K = {arms}", parse_policy(who), problems, 0.9, seeds=5))
     return lines
+
+
+def _sweep_row(name: str, policy: Policy, problems: list[Problem], goal: float, seeds: int) -> str:
+    """Return a row of the table: what pooling saves for one policy."""
+    horizon = 10_000
+    ocucb.sweep(policy, problems[:2], horizon, runs=256, rng=0, workers=1)  # compiled
+    pooled, alone, ratios = 0.0, 0.0, []
+    for seed in range(seeds):
+        began = time.process_time()
+        curve = ocucb.sweep(policy, problems, horizon, rng=seed, workers=1)[0]
+        between = time.process_time()
+        errors = [
+            ocucb.simulate(policy, each, horizon, 1024, rng=seed, workers=1, checkpoints=[horizon])[
+                0
+            ].stderr[-1]
+            for each in problems
+        ]
+        pooled, alone = pooled + between - began, alone + time.process_time() - between
+        ratios.append((np.array(errors) / curve.stderr) ** 2)
+    gains = np.exp(np.log(ratios).mean(axis=0))
+    gain = float(np.exp(np.log(gains).mean()))
+    missed = " **missed**" * (gain * alone / pooled < goal)
+    row = (
+        f"| {name} | {len(problems)} | {policy.label} | {gain:.1f} | {gains.min():.1f} "
+        f"| {gains.max():.0f} | {pooled / alone:.2f} | {gain * alone / pooled:.1f} "
+        f"| {goal:g}{missed} |"
+    )
+    print(row, flush=True)
+    return row
 
 
 def _newcomers() -> dict[str, list[str]]:
@@ -940,6 +983,7 @@ def contexts() -> list[str]:
 
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
+    "drift": drift,
     "skip": skip,
     "clicks": clicks,
     "family": family,

@@ -147,9 +147,11 @@ def test_bands_are_two_standard_errors(result, swept):
 def test_every_plot_takes_the_same_choices(result, swept, tuned, report, counterexample):
     bandit = ocucb.Bandit(["a", "b"], "ucb", 100, sigma=1)
     lemmas = ocucb.theory.check_lemmas([0.0, -1.0], 500, runs=2, rng=1)
+    plan = ocucb.plan(ocucb.gap(2, 1.0), policy="ucb", horizon=[20, 40], rng=1)
+    trace = ocucb.trace("ucb", ocucb.gap(2, 1.0), 50, rng=1)
     for draw in (
         result.plot, result.plot_tail, swept.plot, tuned.plot, report.plot, counterexample,
-        bandit.summary().plot, lemmas.plot,
+        bandit.summary().plot, lemmas.plot, plan.plot, trace.plot,
     ):  # fmt: skip
         figure = Figure()
         axes = figure.add_subplot()

@@ -16,10 +16,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import ocucb
-from ocucb.figures import GREY, tails
+from ocucb.figures import BLUE, GREY, RED, empty_panels, round_ticks, tails
 from ocucb.theory import tail_estimate
 
-GOOD, BAD, PLAIN = "#377eb8", "#e41a1c", "#7f7f7f"
+GOOD, BAD, PLAIN = BLUE.color, RED.color, "#7f7f7f"
 GAP = 0.3
 ROUNDS = 10_000  # in the first picture
 SIMULATIONS, RUNS = 40, 1500  # in the picture of error bars
@@ -29,10 +29,10 @@ LUCKY_RUNS = 100  # in each of 30 simulations
 
 def panels(count: int, height: float = 3.6) -> Any:
     """Return a figure and its axes, side by side."""
-    figure = Figure(figsize=(9, height), layout="constrained")
-    axes = figure.subplots(1, count, squeeze=False)[0]
+    figure, axes = empty_panels(count, count, (9 / count, height))
     for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(visible=False)
+        ax.set_ylabel("")
     return figure, axes
 
 
@@ -86,6 +86,8 @@ def run() -> Figure:
     left.set(xscale="log", xlabel="pulls of the best arm", ylabel="average of its rewards")
     right.set(xscale="log", yscale="log", xlabel="round", ylabel="regret", ylim=(0.2, None))
     right.legend(frameon=False)
+    round_ticks(left)
+    round_ticks(right)
     return figure
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .. import _docstrings
 from .._text import table_of, with_error
 from ..results import Estimate
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 
@@ -156,22 +158,25 @@ class PlanResult:
         facts["points"] = [vars(point) for point in self.points]
         return {name: _plain(value) for name, value in facts.items()}
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> matplotlib.figure.Figure:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: matplotlib.axes.Axes | None = None,
+        xscale: str | None = None, yscale: str | None = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None, title: str | None = None,
+    ) -> matplotlib.figure.Figure:  # fmt: skip
         """Plot the probability of a wrong recommendation, and regret, against visitors.
 
-        Parameters
-        ----------
-        path : path, optional
-            File to write; its ending (.png, .pdf, .svg) determines the format.
+        On the axes that are given, regret is left out.
         """
-        from ..figures import written
-        from .drawing import draw
+        from ..figures import Look, written
+        from .drawing import picture
 
         reached = [float(self.equal_visitors)]
         if self.visitors is not None:
             reached.append(self.visitors.value)
-        figure = draw(self.points, self.label, self.problem, self.certainty, reached)
-        return written(figure, path)
+        return written(picture(self, reached, Look(ax, xscale, yscale, labels, title)), path)
+
+
+_docstrings.complete([PlanResult.plot], _docstrings.PLOT)
 
 
 def _with_bar(estimate: Estimate) -> str:
