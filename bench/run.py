@@ -974,6 +974,13 @@ def lab() -> list[str]:
     return lab.section()
 
 
+def contexts() -> list[str]:
+    """Section: arms with features, beside other libraries and a plain loop."""
+    import contexts
+
+    return contexts.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "drift": drift,
@@ -985,6 +992,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "gittins": gittins,
     "live": live,
     "peers": peers,
+    "contexts": contexts,
     "choice": choice,
     "sampling": sampling,
     "priors": priors,

@@ -185,3 +185,49 @@ def test_river():
     for reward in (1, 0, 1):
         bayes.update(0, reward)
     assert bayes.compute_index(0) == pytest.approx(special.betaincinv(3, 2, 1 - 1 / 4))
+
+
+X = np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 0.25]])
+PAID = np.array([0.5, 1.0, -0.25])
+
+
+def model_of(ridge):
+    """Return mean and norm at a context, after three rewards of one arm."""
+    z = np.array([1.0, 2.0])
+    inverse = np.linalg.inv(ridge * np.eye(2) + X.T @ X)
+    return z, z @ inverse @ X.T @ PAID, np.sqrt(z @ inverse @ z)
+
+
+def test_linear_models_of_mabwiser():
+    """LinTS: 5,000 samples; their deviation is within a tenth, ten standard errors."""
+    mab = pytest.importorskip("mabwiser.mab")
+    z, mean, norm = model_of(1.0)
+    for policy, index in (("LinUCB", mean + 0.7 * norm), ("LinTS", mean)):
+        made = mab.MAB(["a"], getattr(mab.LearningPolicy, policy)(alpha=0.7), seed=1)
+        made.fit(["a"] * 3, PAID, X)
+        n = 1 if policy == "LinUCB" else 5000
+        values = np.array([one["a"] for one in _listed(made, np.tile(z, (n, 1)))])
+        assert values.mean() == pytest.approx(index, abs=1e-9 if n == 1 else 0.05 * norm)
+        if n > 1:
+            assert values.std() == pytest.approx(0.7 * norm, rel=0.1)
+    ours = ocucb.LinearBandit(["a"], 2, "lin-ucb:constant=0.7", sigma=1)
+    ours.tell(["a"] * 3, PAID, X)
+    assert ours.summary().weights[0] @ z == pytest.approx(mean)
+
+
+def _listed(made, contexts):
+    found = made.predict_expectations(contexts)
+    return found if isinstance(found, list) else [found]
+
+
+def test_the_linear_model_of_river():
+    bandit = pytest.importorskip("river.bandit")
+    policy = bandit.LinUCBDisjoint(alpha=0.5, beta=2.0, seed=1)
+    for x, paid in zip(X, PAID, strict=True):
+        policy.update("a", dict(enumerate(x)), paid)
+    z = np.array([1.0, 2.0])
+    covariance = np.linalg.inv(0.5 * np.eye(2) + 2.0 * X.T @ X)
+    mean, norm = z @ covariance @ (2.0 * X.T @ PAID), np.sqrt(z @ covariance @ z)
+    found = policy._bayes_lin_regs["a"].predict_one(dict(enumerate(z)), with_dist=True)
+    assert found.mu == pytest.approx(mean)
+    assert found.sigma == pytest.approx(np.sqrt(1 / 2.0 + norm**2))
