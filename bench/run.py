@@ -938,6 +938,13 @@ def tune() -> list[str]:
     return tuning.section()
 
 
+def lab() -> list[str]:
+    """Section: how soon the lab shows numbers, and how soon they are sharp."""
+    import lab
+
+    return lab.section()
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
     "skip": skip,
@@ -956,6 +963,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "cold": cold,
     "workers": workers,
     "serve": serve,
+    "lab": lab,
 }
 
 

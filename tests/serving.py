@@ -311,6 +311,11 @@ class Clock:
 
 # What undoes each migration but the first.
 UNDO = {
+    "0007": [
+        "ALTER TABLE log DROP COLUMN context",
+        "ALTER TABLE bandits DROP COLUMN model",
+        "ALTER TABLE arms DROP COLUMN model",
+    ],
     "0006": [
         "ALTER TABLE log DROP COLUMN guard",
         "ALTER TABLE arms DROP COLUMN measured",

@@ -130,7 +130,7 @@ def test_each_control_changes_what_it_says(browser, lab):
         click(f"#{name}")
         now = browser.execute_script("return document.querySelector('#regret canvas').toDataURL()")
         assert painted != now, name
-    assert urlsplit(browser.current_url).fragment == "y=log&bounds"
+    assert urlsplit(browser.current_url).fragment == "y=log&bounds=1"
     assert errors(browser) == []
 
 
@@ -155,7 +155,7 @@ def test_bars_are_dragged_and_moved_by_keys(browser, lab):
 def test_an_address_restores_the_page(browser, lab):
     device(browser, 1280, 900)
     query = "means=0,-0.5,-1&sigma=1,2,0.5&horizon=400&policy=ucb:constant=3.5&policy=ocucb&seed=9"
-    show(browser, lab, query, "#y=log&bounds&open=gaps,race")
+    show(browser, lab, query, "#y=log&bounds=1&open=gaps,race")
     assert state_of(browser) == read(query)
     assert look(browser, ".values input", "Number(one.value)") == [0, -0.5, -1]
     assert look(browser, "#policies select", "one.value") == ["ucb", "ocucb"]

@@ -318,7 +318,8 @@ def test_probabilities_are_those_of_the_choices(name, shared):
     rng = np.random.default_rng(0)
     for arm in arms * 4:
         bandit.tell(arm, float(rng.normal(0.3)), rng.standard_normal(2))
-    bandit.play(arms[0], x := rng.standard_normal((len(arms), 2) if shared else 2))
+    x = rng.standard_normal((len(arms), 2) if shared else 2)
+    bandit.play(arms[0], x[0] if shared else x)
     before = bandit.to_dict()
     chances = bandit.probabilities(x)
     assert bandit.to_dict() == before
@@ -425,6 +426,41 @@ def test_threads_lose_nothing():
     assert not bandit._open
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_played_by_others_counts_as_an_open_ask(shared):
+    """Of a retired arm, too: the model that plans is that of all rounds, rewards or not."""
+    bandit = LinearBandit("abc", 2, sigma=1, shared=shared, rng=1)
+    rng = np.random.default_rng(1)
+    bandit.retire("a")
+    played = [(arm, rng.standard_normal(2)) for arm in "aab"]
+    for arm, x in played:
+        bandit.play(arm, x)
+    assert bandit.summary().open.tolist() == [1, 0, 2]  # of b, c and a
+    bandit.tell("a", 1.0, played[0][1])
+    assert (bandit.rounds, bandit.summary().open.tolist()) == (3, [1, 0, 1])
+    for one, owner in enumerate([None] if shared else ["b", "c", "a"]):
+        mine = [x for arm, x in played if owner in (None, arm)]
+        model = np.eye(2) + sum((np.outer(x, x) for x in mine), np.zeros((2, 2)))
+        assert bandit._state.planned[one] == pytest.approx(np.linalg.inv(model))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", [name for name in LINEAR if name != "phased-elimination"])
+def test_a_retired_arm_is_never_chosen_however_good_it_was(name, shared):
+    """And no room that it had is taken for an index: what is left has losses."""
+    bandit = LinearBandit("abcd", 2, name, horizon=500, shared=shared, sigma=1, rng=1)
+    rng = np.random.default_rng(1)
+    for n in range(60):
+        arm = "abcd"[n % 4]
+        x = [arm == "a", arm != "a"] if shared else [1, rng.standard_normal()]
+        bandit.tell(arm, 50.0 if arm == "a" else -50.0, x)
+    bandit.retire("a")
+    for _ in range(40):
+        x = rng.uniform(0, 1, (3, 2)) if shared else [1, rng.standard_normal()]
+        assert bandit.ask(x) in ("b", "c", "d")
+    assert bandit.probabilities(x) is None or set(bandit.probabilities(x)) == set("bcd")
+
+
 def test_odd_features_are_played():
     """Collinear, equal, zero, huge and tiny ones; one arm; more features than rounds."""
     odd = {
@@ -528,7 +564,8 @@ def test_a_mistake_changes_nothing():
         lambda: bandit.add(["e", "a"]),
         lambda: bandit.retire(["a", "nobody"]),
         lambda: bandit.cancel("a", [9, 9]),
-        lambda: bandit.play(7, [1, 2]),
+        lambda: bandit.play("nobody", [1, 2]),
+        lambda: bandit.play(7, [1, np.nan]),
     ]
     for mistake in mistakes:
         with pytest.raises((ValueError, TypeError)):

@@ -138,7 +138,7 @@ def test_joined_rows_are_decisions_with_their_outcomes(either):
     for entry in entries:
         if entry["kind"] == "decision":
             end = closed.get(entry["decision"], {"kind": "open"})
-            names = "seq at at_iso decision arm propensity unit expires_at expires_at_iso"
+            names = "seq at at_iso decision arm propensity unit context expires_at expires_at_iso"
             row = {key: entry[key] for key in names.split()}
             row |= {"epoch": 1, "outcome": end["kind"], "reward": end.get("reward"), "guard": None}
             expected.append({**row, "closed_at": end.get("at"), "closed_at_iso": end.get("at_iso")})

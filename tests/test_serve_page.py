@@ -325,3 +325,37 @@ def look_at_the_bandit(browser):
     assert text(browser, "#next").startswith("round 30")
     assert "The control 'plain' gets 10%." in text(browser, "#next")
     assert text(browser, "#total-expired") == "0"
+
+
+def test_weights_of_features_are_shown(browser, played):
+    """With their intervals, once they are known; there is no verdict without a context."""
+    server, token = played
+    rng = random.Random(2)
+    with Client(server.url, "news", token) as client:
+        features = ["always", NAMES[0]]
+        client.create(["sport", "arts"], features=features, bounds=[0, 1], seed=1)
+        for _ in range(40):
+            evening = rng.random()
+            decision = client.ask(context=[1, evening])
+            client.tell(
+                decision, float(rng.random() < (evening if decision.arm == "arts" else 0.5))
+            )
+        assert client.verdict(context=[1, 0.5])["level"] == 0.95
+        weights = client.summary()["weights"]
+    device(browser, 1280, 900)
+    browser.get(f"{server.url}/login")
+    browser.find_element("name", "token").send_keys(token)
+    browser.find_element("css selector", ".login button").click()
+    wait_until(lambda: "shop" in text(browser, "main"), "the list")
+    browser.get(f"{server.url}/bandits/news")
+    wait_until(lambda: len(look(browser, "#weights tbody tr", "one")) == 4, "the weights")
+    names = look(browser, "#weights td:nth-child(2)", "one.innerText")
+    assert sorted(names) == sorted([*features, *features])
+    shown = look(browser, "#weights td:nth-child(3)", "Number(one.innerText)")
+    assert sorted(shown) == pytest.approx(sorted(row["weight"] for row in weights), abs=0.01)
+    assert "of an arm together" in text(browser, "#assumed")
+    assert look(browser, "#judged, #model", "one.hidden") == [True, False]
+    assert look(browser, "#weights .range", "one.style.left !== one.style.right") == [True] * 4
+    assert browser.title != "hacked"
+    severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert severe == []

@@ -419,12 +419,12 @@ def choose_largest(
     t: float, n: float, model: Any, sigma: float, memory: Any, stream: Any, values: Any
 ) -> int:
     """Return the arm with the largest index."""
-    K, d = float(memory.size), float(model.weights.shape[1])
-    sets = model.log_dets.size
-    for i in range(memory.size):
+    arms, sets = model.means.size, model.log_dets.size  # of a live bandit: the active ones
+    K, d = float(arms), float(model.weights.shape[1])
+    for i in range(arms):
         log_det = model.log_dets[i if sets > 1 else 0]
         memory[i] = index(model.means[i], model.norms[i], log_det, t, n, d, K, sigma, values)
-    return largest(memory, stream)
+    return largest(memory[:arms], stream)
 
 
 place: int

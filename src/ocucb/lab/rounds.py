@@ -6,23 +6,27 @@ A round ends where blocks of runs end, so what is known after it is, to the last
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._waiting import Interrupts
+from ..policies import Policy
+from ..problems import Problem
 from ..results import SimulationResult, joined
 from ..scheduler import Job, tilt, workers_for
 from ..simulation import DEFAULT_CHECKPOINTS, specify
-from ..specification import run_blocks
+from ..specification import Block, run_blocks
 from ..sweeps import SweepCurve, sweep
 from .crew import Lane
 from .state import State, gap_problem, gaps_of
 
 FIRST, MOST_RUNS = 256, 65_536
 GAP_RUNS = (256, 1024)  # at each point
-_AT_ONCE = 16  # blocks of a policy that wait in a lane
+_AT_ONCE = 16  # blocks that wait in a lane
 
 Say = Callable[[str], None]
 
@@ -71,36 +75,26 @@ def sharpen(state: State, lane: Lane, limits: Limits, say: Say) -> Iterator[Roun
             f"one of these policies plays every round by itself, so a run takes about "
             f"{longest:.0f} s: choose a smaller horizon, or run the command."
         )
-    times = np.unique(
-        np.round(np.geomspace(1, state.horizon, DEFAULT_CHECKPOINTS)).astype(np.int64)
-    )
+    first, plain = FIRST, state.sampling == "plain"
+    if plain:
+        first = max(4, min(FIRST, 1 << int(4e9 / max(state.costs)).bit_length()))
     jobs: list[list[Job]] = []
-    for setting in state.settings:
+    for number, setting in enumerate(state.settings):
         jobs.append([])
         for player in state.players:
             say(f"compiling {player.label}")
-            specification = specify(
-                player, setting.problem, state.horizon, times, state.seed, "auto"
-            )
-            specification.prepare()
-            jobs[-1].append(Job(specification, MOST_RUNS))
+            job = _prepared(state, player, setting.problem)
+            say(f"playing the first runs of {player.label}")
+            if not plain:
+                job.specification = tilt(job.specification, 1, lane)
+            _extend([job], first, lane)
+            jobs[-1].append(job)
+            yield Round(number, _result([job]), whole=False)
     everything = [job for group in jobs for job in group]
-    first = FIRST
-    say("playing the first runs")
-    if state.sampling == "auto":
-        for job in everything:
-            job.specification = tilt(job.specification, 1, lane)
-    else:
-        first = max(4, min(FIRST, 1 << int(4e9 / max(state.costs)).bit_length()))
     for runs in rungs(first):
-        began = runs == first
-        with workers_for(1, lane, Interrupts(), False) as submit:
-            for number, group in enumerate(jobs):
-                for job in group:
-                    _extend(job, runs, submit)
-                    if began and len(group) > 1:
-                        yield Round(number, _result([job]), whole=False)
-                yield Round(number, _result(group), whole=True)
+        for number, group in enumerate(jobs):
+            _extend(group, runs, lane)
+            yield Round(number, _result(group), whole=True)
         if all(job.half_width <= limits.precision * job.mean.value for job in everything):
             break
         if lane.seconds > limits.seconds:
@@ -108,24 +102,48 @@ def sharpen(state: State, lane: Lane, limits: Limits, say: Say) -> Iterator[Roun
             break
 
 
+def _prepared(state: State, player: Policy, problem: Problem) -> Job:
+    """Return what is to be played, compiled; measured where `simulate` does by default."""
+    times = np.round(np.geomspace(1, state.horizon, DEFAULT_CHECKPOINTS)).astype(np.int64)
+    specification = specify(player, problem, state.horizon, np.unique(times), state.seed, "auto")
+    specification.prepare()
+    return Job(specification, MOST_RUNS)
+
+
 def _result(jobs: list[Job]) -> SimulationResult:
     results = [job.result for job in jobs]
     return joined([result for result in results if result is not None])
 
 
-def _extend(job: Job, runs: int, submit: Callable[..., object]) -> None:
-    """Play a job's next blocks, up to so many runs in all."""
-    specification, first = job.specification, 0 if job.merged is None else job.merged.runs
-    spans = []
-    while first < runs:
-        size = min(specification.block_from(first), runs - first)
-        spans.append((first, size))
-        first += size
-    for start in range(0, len(spans), _AT_ONCE):
-        tasks = [submit(run_blocks, specification, [span]) for span in spans[start:][:_AT_ONCE]]
-        for task in tasks:
-            for block in task.result():  # type: ignore[attr-defined]
-                job.take(block)
+def _extend(jobs: list[Job], runs: int, lane: Lane) -> None:
+    """Play the next blocks of some policies, up to so many runs of each."""
+    waiting: deque[tuple[Job, Future[list[Block]]]] = deque()
+    with workers_for(1, lane, Interrupts(), False) as submit:
+        for job in jobs:
+            if job.merged is not None and not _ends_at(job, job.merged.runs):
+                job.merged = None  # the last block was cut short: whole ones give other last bits
+            first = 0 if job.merged is None else job.merged.runs
+            while first < runs:
+                size = min(job.specification.block_from(first), runs - first)
+                waiting.append((job, submit(run_blocks, job.specification, [(first, size)])))
+                first += size
+                if len(waiting) >= _AT_ONCE:
+                    _take(*waiting.popleft())
+        while waiting:
+            _take(*waiting.popleft())
+
+
+def _ends_at(job: Job, runs: int) -> bool:
+    """Tell whether a block ends there, as for slow policies beside fast ones it may not."""
+    at = 0
+    while at < runs:
+        at += job.specification.block_from(at)
+    return at == runs
+
+
+def _take(job: Job, task: Future[list[Block]]) -> None:
+    for block in task.result():
+        job.take(block)
 
 
 def sharpen_gaps(

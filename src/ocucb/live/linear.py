@@ -5,7 +5,6 @@ It checks, explains and locks; `ocucb.live.linear_model` decides what to play.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
@@ -28,12 +27,14 @@ from .linear_model import (
     compile_kernels,
     copy_state,
     new_state,
+    play,
     relaid,
 )
 from .linear_probabilities import chances_of_indices, next_probabilities
 from .linear_saving import LinearSaved
 from .linear_summary import LinearSummary, evidence_of, summarize
 from .names import NAMES, Arm, is_list, to_names
+from .open_asks import OpenAsks
 from .rules import horizons
 
 
@@ -103,7 +104,7 @@ class LinearBandit(LinearSaved):
         )
         self._features, fixed = to_features(features, bool(shared), len(self._names))
         self._features.check(self.policy)
-        self._open: Counter[tuple[Arm, bytes]] = Counter()
+        self._open = OpenAsks(self._features.shared)
         stream, planned = self._new_stream(), horizons(horizon, 0)[0]
         values = self.policy.arguments(planned)
         self._ask, self._tell, self._renew = compile_kernels(self.policy, values)
@@ -176,17 +177,19 @@ class LinearBandit(LinearSaved):
         'green'
         """
         with self._lock:
-            return self._names[self._play(x, BY_POLICY)]
+            return self._names[self._choose(x)]
 
     def play(self, arm: Arm, x: Any = None) -> None:
-        """Record that an active arm is played by your own choice: its reward is pending.
+        """Record that an arm is played by your own choice: its reward is pending.
+
+        Retired arms can be played, too.
 
         Parameters
         ----------
         arm : str or int
             Its name.
         x : array
-            The values of the features, as for `ask`.
+            The context, or the arm's row, as for `tell`.
 
         Examples
         --------
@@ -195,24 +198,18 @@ class LinearBandit(LinearSaved):
         >>> bandit.play("red", [1, 0.5])
         """
         with self._lock:
-            self._play(x, self._active(arm))
+            self._play(self._position(arm), self._row(arm, x))
 
-    def _play(self, x: Any, taken: int) -> int:
-        """Play an arm, or the policy's choice, and return its position."""
+    def _choose(self, x: Any) -> int:
+        """Play the policy's choice, and return its position."""
         state = self._state
         features = self._features.matrix(x, state, self._names)
-        if (
-            taken == BY_POLICY
-            and state.clock[ROUNDS] >= state.horizon
-            and not self._warned_of_horizon
-        ):
+        if state.clock[ROUNDS] >= state.horizon and not self._warned_of_horizon:
             self._warn_of_horizon()
-        if state.clock[ROUNDS] >= self._due[0]:
-            self._renew(state, 0, self._opened(range(state.planned.shape[0])))
-            self._due[0] *= 2.0
+        self._refresh()
         stream, own = state.stream.copy(), self._own.copy()
         try:
-            arm = self._ask(state, features, taken)
+            arm = self._ask(state, features, BY_POLICY)
         except Exception as error:
             state.stream[:], self._own[:] = stream, own
             raise self._no_choice(formula_raised(error)) from error
@@ -221,10 +218,22 @@ class LinearBandit(LinearSaved):
         if arm < 0:
             state.stream[:], self._own[:] = stream, own
             raise self._no_choice("its formula returned NaN or no arm.")
-        row = features[arm] if self._features.shared else features[0]
-        self._open[self._names[arm], row.tobytes()] += 1
+        self._open.add(self._names[arm], features[arm] if self._features.shared else features[0])
         self._plan()
         return arm
+
+    def _play(self, i: int, x: Floats) -> None:
+        """Play the arm at this position."""
+        self._refresh()
+        play(self._state, i, x)
+        self._open.add(self._names[i], x)
+        self._plan()
+
+    def _refresh(self) -> None:
+        """Compute the model afresh if the rounds have doubled: rounding must not add up."""
+        if self._state.clock[ROUNDS] >= self._due[0]:
+            self._renew(self._state, 0, self._opened(range(self._state.planned.shape[0])))
+            self._due[0] *= 2.0
 
     def _plan(self) -> None:
         """Plan farther if an open horizon is reached: it is a function of the rounds."""
@@ -240,11 +249,15 @@ class LinearBandit(LinearSaved):
         """
         with self._lock:
             if arm == BY_POLICY and isinstance(self.policy.family.rule, LinearIndexRule):
-                arm = self._play(x, arm)  # which leaves what it compared in the state
+                arm = self._choose(x)  # which leaves what it compared in the state
                 chances = chances_of_indices(self._state)
             else:
                 chances = self._chances(x)
-                arm = self._play(x, arm)
+                if arm == BY_POLICY:
+                    arm = self._choose(x)
+                else:
+                    features = self._features.matrix(x, self._state, self._names)
+                    self._play(arm, features[arm] if self._features.shared else features[0])
             return arm, None if chances is None else float(chances[arm])
 
     @overload
@@ -303,19 +316,9 @@ class LinearBandit(LinearSaved):
         return self._features.row(x, self._state, self._position(arm))
 
     def _learn(self, i: int, gain: float, x: Floats) -> None:
-        asked = self._closed(i, x)
+        asked = self._open.close(self._names[i], x)
         self._tell(self._state, i, x, asked, gain)
         self._plan()
-
-    def _closed(self, i: int, x: Floats) -> bool:
-        """Forget an open ask of arm i with these features, and return whether there was one."""
-        key = self._names[i], x.tobytes()
-        count = self._open.get(key, 0)
-        if count > 1:
-            self._open[key] = count - 1
-        elif count:
-            del self._open[key]
-        return count > 0
 
     def cancel(self, arm: Arm, x: Any = None) -> None:
         """Close an open ask whose reward will never arrive.
@@ -337,7 +340,7 @@ class LinearBandit(LinearSaved):
         """
         with self._lock:
             i, row = self._position(arm), self._row(arm, x)
-            if not self._closed(i, row):
+            if not self._open.close(self._names[i], row):
                 raise ValueError(f"arm {arm!r} has no open ask with these features to cancel.")
             self._state.counts[OPEN, i] -= 1.0
             one = 0 if self._features.shared else i
@@ -345,14 +348,8 @@ class LinearBandit(LinearSaved):
 
     def _opened(self, sets: range) -> Floats:
         """Return the sum of x x' over open asks, for some sets of weights."""
-        d = self._features.count
-        total = np.zeros((len(sets), d, d))
-        for (arm, text), count in self._open.items():
-            one = 0 if self._features.shared else self._positions.find(arm)
-            if one in sets:
-                x = np.frombuffer(text)
-                total[one - sets.start] += count * np.outer(x, x)
-        return total
+        owners = [None] if self._features.shared else [self._names[one] for one in sets]
+        return np.array([self._open.sum(owner, self._features.count) for owner in owners])
 
     def _active(self, arm: Any) -> int:
         i = self._position(arm)

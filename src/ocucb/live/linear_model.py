@@ -134,13 +134,23 @@ def take_features(state: State, x: Floats) -> bool:
     return True
 
 
+@kernel_part
+def count_in(state: State, i: int, x: Floats) -> None:
+    """Count a round in which an arm was played that the policy has not chosen."""
+    model = observed(state)
+    one, solved = 0 if model.weights.shape[0] == 1 else i, model.solved[i]
+    square = solve(state.planned[one], x, solved)
+    narrow(state.planned, state.planned_log_dets, one, solved, square)
+    state.clock[ROUNDS] += 1
+
+
 # The kernels
 
 
 def ask(state: State, x: Floats, taken: int) -> int:
     """Decide which arm to play given the features, and note that its reward is pending.
 
-    `taken` is the arm, if somebody else has decided, or one of the two above.
+    `taken` is one of the two above.
     """
     if not take_features(state, x):
         return BAD_FEATURES
@@ -149,18 +159,16 @@ def ask(state: State, x: Floats, taken: int) -> int:
     features = state.features[: x.shape[0]]
     look(features, view)
     count_open_asks(state.counts, n)
-    best = taken
     if taken == JUST_LOOK:
         return NO_ARM
-    if taken == BY_POLICY:
-        model = Model(
-            features, view.means, view.norms, view.inverse, view.weights, view.log_dets,
-            view.solved, state.counts[PULLS, :n], state.counts[TOTAL, :n],
-        )  # fmt: skip
-        t = min(state.clock[ROUNDS] + 1.0, state.horizon)
-        best = choose(t, state.horizon, model, state.sigma, view.own, state.stream, state.values)
-        if best < 0 or best >= n:
-            return NO_ARM
+    model = Model(
+        features, view.means, view.norms, view.inverse, view.weights, view.log_dets,
+        view.solved, state.counts[PULLS, :n], state.counts[TOTAL, :n],
+    )  # fmt: skip
+    t = min(state.clock[ROUNDS] + 1.0, state.horizon)
+    best = choose(t, state.horizon, model, state.sigma, view.own, state.stream, state.values)
+    if best < 0 or best >= n:
+        return NO_ARM
     one = 0 if view.weights.shape[0] == 1 else best
     narrow(view.inverse, view.log_dets, one, view.solved[best], view.squares[best])
     state.counts[OPEN, best] += 1.0
@@ -175,9 +183,7 @@ def tell(state: State, i: int, x: Floats, asked: bool, reward: float) -> None:
     if asked:
         state.counts[OPEN, i] -= 1.0
     else:
-        state.clock[ROUNDS] += 1
-        square = solve(state.planned[one], x, solved)
-        narrow(state.planned, state.planned_log_dets, one, solved, square)
+        count_in(state, i, x)
     for j in range(x.size):
         model.chosen[j] = x[j]
     model.squares[i] = solve(model.inverse[one], x, solved)
@@ -185,6 +191,15 @@ def tell(state: State, i: int, x: Floats, asked: bool, reward: float) -> None:
     learn_reward(model, i, reward)
     state.counts[OBSERVED, i] += 1.0
     state.counts[SUM, i] += reward
+
+
+def _play(state: State, i: int, x: Floats) -> None:
+    """Note that an arm with these features is played, and that its reward is pending."""
+    count_in(state, i, x)
+    state.counts[OPEN, i] += 1.0
+
+
+_play_kernel = specialise(_play, {}, keep=True)
 
 
 def renew(state: State, first: int, opened: Floats) -> None:
@@ -237,6 +252,11 @@ def parts(state: State) -> EngineState:
     rows, d = state.features.shape
     views: EngineState = state_of.py_func(state.model, rows, state.counts.shape[1], d)  # type: ignore[attr-defined]
     return views
+
+
+def play(state: State, i: int, x: Floats) -> None:
+    """Note that an arm with these features is played by somebody else's choice."""
+    _play_kernel(state._replace(values=()), i, x)  # one kernel for all policies
 
 
 def copy_state(state: State) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +26,7 @@ from .document import facts_of, rules_of, saved_policy, stream_and_memory, words
 from .features import Features
 from .linear_model import ACTIVE, OBSERVED, OPEN, ROUNDS, SUM, State, copy_state, parts
 from .names import Arm, Positions
+from .open_asks import OpenAsks
 
 B = TypeVar("B", bound="LinearSaved")
 
@@ -41,7 +41,7 @@ class LinearSaved(BaseBandit):
 
     if TYPE_CHECKING:  # set by `LinearBandit`
         _features: Features
-        _open: Counter[tuple[Arm, bytes]]
+        _open: OpenAsks
 
     def _set(self, state: State, names: list[Arm]) -> None:
         """Take a state, and the names of its arms; active arms come first."""
@@ -65,7 +65,7 @@ class LinearSaved(BaseBandit):
         """
         with self._lock:
             state, names = copy_state(self._state), list(self._names)
-            asks = list(self._open.items())
+            asks = list(self._open)
             is_open, active = self._open_horizon, len(self)
         rules, features, model = self._rules, self._features, parts(state)
         lower = np.tril_indices(features.count)
@@ -88,7 +88,7 @@ class LinearSaved(BaseBandit):
             "active": active,
             "pulls": [int(count) for count in state.counts[OBSERVED].tolist()],
             "sums": state.counts[SUM].tolist(),
-            "open": [[arm, np.frombuffer(text).tolist(), count] for (arm, text), count in asks],
+            "open": [[arm, x.tolist(), count] for arm, x, count in asks],
             **{name: values[:, *lower].tolist() for name, values in matrices.items()},
             **{name: values.tolist() for name, values in others.items()},
         }
@@ -135,7 +135,7 @@ class LinearSaved(BaseBandit):
         state.counts[OBSERVED] = take_list(document, "pulls", K, is_whole, "whole numbers")
         state.counts[SUM] = take_floats(document, "sums", K)
         state.clock[:] = rounds, active
-        asks: Counter[tuple[Arm, bytes]] = Counter()
+        asks = OpenAsks(self._features.shared)
         for ask in take(document, "open", _is_list, "a list"):
             if not (_is_list(ask) and len(ask) == 3 and is_count(ask[2]) and _is_list(ask[1])):
                 raise _document.Damaged("'open' must hold arms, features and counts")
@@ -145,7 +145,7 @@ class LinearSaved(BaseBandit):
                 raise _document.Damaged(f"'open' names {shown(ask[0])}, which is no arm")
             if self._features.fixed:
                 x = state.features[i]
-            asks[self._names[i], x.tobytes()] += ask[2]
+            asks.add(self._names[i], x, ask[2])
             state.counts[OPEN, i] += ask[2]
         if rounds < state.counts[[OBSERVED, OPEN]].sum():
             raise _document.Damaged("'rounds' must be at least the pulls and open asks of all arms")

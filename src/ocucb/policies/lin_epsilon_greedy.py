@@ -56,4 +56,4 @@ def LinEpsilonGreedy(
         return below(stream, model.means.size)
     for i in range(model.means.size):
         memory[i] = model.means[i]
-    return largest(memory, stream)
+    return largest(memory[: model.means.size], stream)

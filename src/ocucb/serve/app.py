@@ -48,6 +48,9 @@ _Format = Annotated[
 _Margin = Annotated[
     float | None, Query(ge=0, le=1e100, description="A difference that does not matter.")
 ]
+_Context = Annotated[
+    str | None, Query(max_length=4000, description="As in a decision, as JSON: `[1,0.5]`.")
+]
 _Level = Annotated[float | None, Query(gt=0, lt=1, description="Confidence of the verdict.")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.ErrorAnswer, "description": text}
@@ -289,13 +292,16 @@ def _add_calls(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/bandits/{name}/verdict")
     @needs("read")
-    def show_verdict(name: Name, margin: _Margin = None, level: _Level = None) -> Response:
+    def show_verdict(
+        name: Name, margin: _Margin = None, level: _Level = None, context: _Context = None
+    ) -> Response:
         """Tell whether the experiment may be stopped, how sure that is, and what it would lose.
 
         `margin` is a difference that does not matter; it and `level` are those of `when_decided`
-        by default, or 0 and 0.95.
+        by default, or 0 and 0.95. If arms have features, the verdict is about one `context`.
         """
-        return _json(read(report.verdict, name, margin, level))
+        given = None if context is None else models.context_of(context)
+        return _json(read(report.verdict, name, margin, level, given))
 
     @app.get("/v1/bandits/{name}/history")
     @needs("read")

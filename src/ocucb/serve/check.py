@@ -15,7 +15,7 @@ from .errors import Refused
 from .machine import Machine
 from .models import Change
 from .storage import Storage
-from .stored import load, rules_of
+from .stored import context_of, load, rules_of
 from .tables import LOG
 
 _CHUNK = 5000  # entries of the log in memory at a time
@@ -54,7 +54,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
     machine = Machine(rules_of(row), row["seed"])
     counts = Counter[str]()
     decided, expired = [0] * len(machine.names), [0] * len(machine.names)
-    open_arms: dict[int, int] = {}  # the arm of each open decision
+    open_arms: dict[int, tuple[int, Any]] = {}  # arm and context of each open decision
     corrected = None
     followed: list[tuple[str, Any]] = []  # what the machine did by itself, and the log must say
     due = 1
@@ -77,7 +77,8 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
             if told != wanted:
                 return problem(f"entry {seq} should be {_said(wanted)}, and is {_said(told)}.")
         elif kind == "decision":
-            arm, propensity = machine.choose(seq)
+            context = machine.checked(context_of(entry))
+            arm, propensity = machine.choose(seq, context)
             # null: an earlier version may not have known it
             known = propensity if entry["propensity"] is not None else None
             if (arm, known) != (entry["arm"], entry["propensity"]):
@@ -85,7 +86,7 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
                     f"decision {seq} was arm {entry['arm']} with propensity "
                     f"{entry['propensity']}, and is {arm} with {propensity} when replayed."
                 )
-            open_arms[seq] = arm
+            open_arms[seq] = arm, context
             decided[arm] += 1
         elif kind in ("change", "epoch"):
             machine.change(Change.model_validate_json(entry["detail"]))
@@ -94,12 +95,13 @@ def _replayed(connection: sa.Connection, row: Any) -> Checked:
         elif kind == "prior":
             machine.add_prior(entry["arm"], json.loads(entry["detail"]))
         elif kind in ("reward", "default", "expired"):
-            if open_arms.pop(entry["decision"], None) != entry["arm"]:
+            arm, context = open_arms.pop(entry["decision"], (-1, None))
+            if arm != entry["arm"]:
                 return problem(f"entry {seq} closes decision {entry['decision']}, not an open one.")
             if kind == "expired":
-                machine.cancel(entry["arm"])
+                machine.cancel(arm, context)
             else:
-                followed = machine.reward(entry["arm"], entry["reward"], entry["guard"])
+                followed = machine.reward(arm, entry["reward"], entry["guard"], context)
             if kind != "reward":
                 expired[entry["arm"]] += 1
         elif kind == "clock":

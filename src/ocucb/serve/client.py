@@ -7,10 +7,11 @@ states the result, so that applying it twice is harmless.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 from urllib.parse import quote
@@ -154,7 +155,8 @@ class Client:
             for n^1.5 whenever n is reached.
         **rules : dict
             bounds or sigma; minimize, seed, floor, control, control_share, expiry, default_reward,
-            when_decided, guardrail, prior.
+            when_decided, guardrail, prior; features (how many, or their names) and shared, as for
+            `LinearBandit`.
 
         Examples
         --------
@@ -164,11 +166,13 @@ class Client:
         self._call("PUT", "", body)
 
     @overload
-    def ask(self, count: None = None, *, unit: str | None = None) -> Decision: ...
-    @overload
-    def ask(self, count: int) -> list[Decision]: ...
     def ask(
-        self, count: int | None = None, *, unit: str | None = None
+        self, count: None = None, *, unit: str | None = None, context: Any = None
+    ) -> Decision: ...
+    @overload
+    def ask(self, count: int, *, context: Any = None) -> list[Decision]: ...
+    def ask(
+        self, count: int | None = None, *, unit: str | None = None, context: Any = None
     ) -> Decision | list[Decision]:
         """Decide which arm to play next; with a count, a list of decisions.
 
@@ -180,6 +184,9 @@ class Client:
             Make this many decisions.
         unit : str, optional
             Who or what the decision is for.
+        context : list of float or dict, optional
+            The values of the features, if there are any; if they are shared, a list for each arm,
+            by name. The server keeps it: `tell` needs the decision alone.
 
         Returns
         -------
@@ -196,6 +203,8 @@ class Client:
         body: dict[str, Any] = {"count": 1 if count is None else count}
         if unit is not None:
             body["unit"] = unit
+        if context is not None:
+            body["context"] = _plain(context)
         key = {"Idempotency-Key": uuid.uuid4().hex}
         answer = self._call("POST", "/decisions", body, **key)
         decisions = [  # a later server may say more
@@ -416,7 +425,9 @@ class Client:
         answer: dict[str, Any] = self._call("GET", "")
         return answer
 
-    def verdict(self, margin: float | None = None, level: float | None = None) -> dict[str, Any]:
+    def verdict(
+        self, margin: float | None = None, level: float | None = None, context: Any = None
+    ) -> dict[str, Any]:
         """Return whether the experiment may be stopped, and what stopping now would lose.
 
         Parameters
@@ -425,6 +436,8 @@ class Client:
             A difference that does not matter; by default that of ``when_decided``, or 0.
         level : float, optional
             Confidence of the verdict; by default that of ``when_decided``, or 0.95.
+        context : list of float or dict, optional
+            The values of the features, if there are any, as for `ask`.
 
         Returns
         -------
@@ -437,7 +450,9 @@ class Client:
         'go on'
         """
         given = {"margin": margin, "level": level}
-        query = "&".join(f"{key}={one!r}" for key, one in given.items() if one is not None)
+        if context is not None:
+            given["context"] = quote(json.dumps(_plain(context)))  # type: ignore[assignment]
+        query = "&".join(f"{key}={one}" for key, one in given.items() if one is not None)
         answer: dict[str, Any] = self._call("GET", f"/verdict?{query}")
         return answer
 
@@ -465,6 +480,13 @@ class Client:
                 raise failure
             time.sleep(wait)
             pause = min(2.0, 2 * pause)
+
+
+def _plain(context: Any) -> Any:
+    """Return a context as lists of floats, whatever sequences or arrays it consists of."""
+    if isinstance(context, Mapping):
+        return {name: _plain(row) for name, row in context.items()}
+    return [float(value) for value in context]
 
 
 def _refusal(answer: httpx.Response) -> ServiceError:

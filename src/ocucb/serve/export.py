@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from . import tables
 from .errors import Invalid, UnknownBandit
-from .stored import decision_id, times
+from .stored import context_of, decision_id, times
 from .tables import ARMS, LOG, NEWS
 
 MOST_LINES = 10_000  # of the log in one answer
@@ -30,6 +30,7 @@ TYPES: dict[Format, str] = {
 
 # The columns of both kinds of rows, and what Parquet calls their types.
 _WHAT = {"decision": "string", "arm": "string", "propensity": "double", "unit": "string"}
+_WHAT |= {"context": "string"}
 _EXPIRY = {"expires_at": "double", "expires_at_iso": "string"}
 ENTRY = {"seq": "int64", "at": "double", "at_iso": "string", "kind": "string", **_WHAT}
 ENTRY |= {"reward": "double", "guard": "double", **_EXPIRY, "change": "string"}
@@ -100,6 +101,7 @@ def log_rows(
             "arm": None if entry["arm"] is None else names[entry["arm"]],
             "propensity": entry["propensity"],
             "unit": entry["unit"],
+            "context": context_of(entry),
             **times(expires_at=entry["expires_at"]),
         }
         if joined:
@@ -154,9 +156,9 @@ def _parquet(rows: list[dict[str, Any]], columns: dict[str, str]) -> bytes:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row without objects: these become JSON."""
+    """Return a row without objects and lists: these become JSON."""
     return {
-        key: json.dumps(one, sort_keys=True) if isinstance(one, dict) else one
+        key: json.dumps(one, sort_keys=True) if isinstance(one, dict | list) else one
         for key, one in row.items()
     }
 

@@ -11,6 +11,8 @@ traffic: with probability c (`control_share`) the control is played; with probab
 each other active arm, of which there are m; with the rest, 1 - c - m f, the policy decides. So an
 arm that the policy would choose with probability w has the propensity f + (1 - c - m f) w. The
 policy never sees the control as an arm that it may choose.
+
+If arms have features, each decision has a context (`contexts.py`), which is part of the event.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from ..inference.verdict import GO_ON, Verdict
 from ..live import Bandit
 from ..policies import parse_policy
 from . import prior
+from .contexts import Context, ContextBandit, check_policy, check_size
 from .errors import Conflict, Invalid
 from .guardrail import Watch
 from .models import MOST_ARMS, Change, Prior, Rules
@@ -47,6 +50,7 @@ class ArmState(NamedTuple):
     measured: int  # values of the guardrail's metric
     guard_sum: float
     guard_squares: float
+    model: bytes | None = None  # of its weights, if it has its own
 
 
 class MachineState(NamedTuple):
@@ -62,6 +66,7 @@ class MachineState(NamedTuple):
     stream: str
     memory: tuple[float, ...]
     arms: tuple[ArmState, ...]
+    model: bytes | None = None  # of the weights that arms share, if they have features
 
 
 class Machine:
@@ -70,17 +75,23 @@ class Machine:
     A null `rules.policy` is replaced, too: what is the default now may not be so forever.
     """
 
-    def __init__(self, rules: Rules, seed: int, *, bandit: Bandit | None = None) -> None:
+    def __init__(
+        self, rules: Rules, seed: int, *, bandit: Bandit | ContextBandit | None = None
+    ) -> None:
         self.seed = seed
         self.paused = self.archived = False
         self.policy: str | None = None
         self.epoch = 1
         self.share = rules.control_share or 0.0
         if bandit is None:
-            bandit = Bandit(rules.arms, rules.policy, rules.horizon, rng=seed, **_scale(rules))
+            check_policy(rules)
+            check_size(rules, len(rules.arms))
+            kind: Any = Bandit if rules.features is None else ContextBandit
+            named = {"policy": rules.policy, "horizon": rules.horizon, "rng": seed}
+            bandit = kind(rules.arms, **named, **_scale(rules))
             if rules.control is not None:
                 bandit.retire(rules.control)
-        self.bandit = bandit
+        self.bandit: Bandit | ContextBandit = bandit
         self.watch = None if rules.guardrail is None else Watch(rules.guardrail)
         if rules.policy is None:
             rules = rules.model_copy(update={"policy": bandit.policy.name})
@@ -108,30 +119,57 @@ class Machine:
 
     # Events
 
-    def choose(self, number: int) -> tuple[int, float | None]:
+    def checked(self, context: Context | None) -> Context | None:
+        """Return the context of a decision as it is logged, or say what is wrong with it."""
+        if isinstance(self.bandit, ContextBandit):
+            control = self.rules.control
+            return self.bandit.checked(context, () if control is None else (control,))
+        if context is not None:
+            raise Invalid("context is for bandits that were created with features.")
+        return None
+
+    def _features(self, name: str, context: Context | None) -> tuple[Any, ...]:
+        """Return the features of an arm, if it has any, as the last argument of a call."""
+        if context is None or isinstance(self.bandit, Bandit):
+            return ()
+        return (self.bandit.row(name, context),)
+
+    def _play(self, name: str, context: Context | None) -> None:
+        self.bandit.play(name, *self._features(name, context))
+
+    def choose(self, number: int, context: Context | None = None) -> tuple[int, float | None]:
         """Make decision `number`; return the arm's position and its propensity."""
         floor, share, m = self.rules.floor, self.share, len(self.active)
         u = _uniform(self.seed, number) if share or floor else 1.0
         if u < share:
             assert self.rules.control is not None
-            self.bandit.play(self.rules.control)
+            self._play(self.rules.control, context)
             return self.names.index(self.rules.control), share
         slot = int(min((u - share) / floor, m)) if floor else m  # the quotient may be infinite
         arm = self.active[min(slot, m - 1)] if slot < m or self._policy_share() == 0.0 else -1
         if self._policy_share() == 0.0:  # what the policy would have chosen does not matter
-            self.bandit.play(self.names[arm])
+            self._play(self.names[arm], context)
             return arm, self._propensity(0.0)
-        arm, chance = self.bandit._decide(arm)
+        if isinstance(self.bandit, Bandit):
+            arm, chance = self.bandit._decide(arm)
+        else:
+            assert context is not None
+            arm, chance = self.bandit.choose(arm, context)
         return arm, None if chance is None else self._propensity(chance)
 
     def reward(
-        self, arm: int, reward: float, guard: float | None = None
+        self,
+        arm: int,
+        reward: float,
+        guard: float | None = None,
+        context: Context | None = None,
     ) -> list[tuple[str, dict[str, Any]]]:
         """Close an open decision for an arm with a reward, and perhaps a value of the guardrail.
 
         Returns what was then done by itself, in order, as kinds and details of entries of the log.
         """
-        self.bandit.tell(self.names[arm], reward)
+        name = self.names[arm]
+        self.bandit.tell(name, reward, *self._features(name, context))
         self._rewards += 1
         done = []
         if guard is not None and (guarded := self._guard(arm, guard)) is not None:
@@ -140,9 +178,9 @@ class Machine:
             done.append(("verdict", concluded))
         return done
 
-    def cancel(self, arm: int) -> None:
+    def cancel(self, arm: int, context: Context | None = None) -> None:
         """Close an open decision for an arm without a reward."""
-        self.bandit.cancel(self.names[arm])
+        self.bandit.cancel(self.names[arm], *self._features(self.names[arm], context))
 
     def _guard(self, arm: int, value: float) -> dict[str, Any] | None:
         """Take a value of the guardrail; retire an arm that violates it, and return what was done.
@@ -188,9 +226,16 @@ class Machine:
         self._note_arms()
         return {"verdict": verdict.kind, "leader": verdict.leader, "retire": losers}
 
-    def verdict(self, margin: float, level: float) -> Verdict:
-        """Return the verdict on all arms that are played, the control included."""
-        return self.bandit._verdict(margin, level, self.rules.control)
+    def verdict(self, margin: float, level: float, context: Context | None = None) -> Verdict:
+        """Return the verdict on all arms that are played, the control included.
+
+        If arms have features: on those that the policy plays, given these.
+        """
+        context = self.checked(context)
+        if isinstance(self.bandit, Bandit):
+            return self.bandit._verdict(margin, level, self.rules.control)
+        assert context is not None
+        return self.bandit.judged(context, margin, level)
 
     def change(self, change: Change) -> Change | None:
         """Change the rules; return what was really changed, or None if nothing.
@@ -217,11 +262,14 @@ class Machine:
             raise Invalid(f"add: there may be at most {MOST_ARMS} arms, got {total}.")
         if added:
             self._check_floor(left)
+            check_size(self.rules, total)
         told = None if self.bandit.open_horizon else self.bandit.horizon
         horizon = change.horizon if change.horizon != told else None
         paused = change.paused if change.paused != self.paused else None
         archived = change.archived if change.archived != self.archived else None
-        bandit = self.bandit
+        bandit: Any = self.bandit
+        if policy is not None and isinstance(bandit, ContextBandit):
+            raise Conflict("policy: a bandit with features keeps its policy.")
         try:
             if policy is not None:
                 bandit = prior.rebuilt(bandit)  # a copy, for the next line may be the last
@@ -265,6 +313,10 @@ class Machine:
 
     def tell_prior(self, items: Sequence[Prior], where: str) -> list[dict[str, Any]]:
         """Take data from elsewhere, all or none; return what the log says of each item."""
+        if not items:
+            return []
+        if isinstance(self.bandit, ContextBandit):
+            raise Conflict(f"{where}: a bandit with features takes no data from elsewhere.")
         known = prior.weighed(items, self.names, self.bandit, where)
         before = self.bandit, self._rewards
         try:
@@ -277,6 +329,7 @@ class Machine:
 
     def add_prior(self, arm: int, told: dict[str, Any]) -> None:
         """Apply what the log says of data from elsewhere."""
+        assert isinstance(self.bandit, Bandit)
         self.bandit = prior.with_prior(self.bandit, arm, told)
         self._rewards += told["pulls"]
 
@@ -284,7 +337,7 @@ class Machine:
         """Refuse a reward that the bandit would not take."""
         low, high = self.bandit._rules.low, self.bandit._rules.high
         if not low <= reward <= high:
-            known = self.bandit.bounds is not None
+            known = self.rules.bounds is not None
             why = "" if known else "; rounding would swamp it, subtract a constant from all rewards"
             raise Invalid(
                 f"{where} must lie between {'the bounds ' * known}{low:g} and {high:g}, "
@@ -301,15 +354,19 @@ class Machine:
 
     def rehearse(self) -> None:
         """Do once whatever takes long the first time; the machine is of no use afterwards."""
-        arm, _ = self.choose(0)
+        context: Context | None = None
+        if isinstance(self.bandit, ContextBandit):
+            row = [0.0] * len(self.bandit.features)
+            context = dict.fromkeys(self.names, row) if self.rules.shared else row
+        arm, _ = self.choose(0, context)
         low, _ = self.rules.bounds or (0.0, 0.0)
-        self.reward(arm, low)
+        self.reward(arm, low, None, context)
         if self.watch is not None:
             self.watch.note(arm, (self.watch.guardrail.bounds or [0.0])[0])
             self.watch.known(arm)
-        self.chances()
+        self.chances(context)
         self.bandit.summary()
-        self.verdict(0.0, 0.95)
+        self.verdict(0.0, 0.95, context)
 
     # State
 
@@ -319,6 +376,10 @@ class Machine:
         lists = [parts[column].tolist() for column in _COLUMNS]
         known = [(0, 0.0, 0.0)] * len(self.names) if self.watch is None else self.watch.arms
         lists += map(list, zip(*known, strict=True))
+        model = None
+        if isinstance(self.bandit, ContextBandit):
+            model, models = self.bandit.to_bytes()
+            lists.append(models)
         return MachineState(
             policy=self.policy,
             epoch=self.epoch,
@@ -330,13 +391,18 @@ class Machine:
             stream=" ".join(f"{word:016x}" for word in parts["stream"].tolist()),
             memory=tuple(parts["memory"].tolist()),
             arms=tuple(ArmState(*row) for row in zip(parts["arms"], *lists, strict=True)),
+            model=model,
         )
 
     @classmethod
     def restored(cls, rules: Rules, seed: int, state: MachineState) -> Machine:
         values = list(zip(*state.arms, strict=True))
         columns: dict[str, Any] = dict(zip(("arms", *_COLUMNS), values, strict=False))
-        bandit = Bandit.from_parts(
+        kind: Any = Bandit
+        if rules.features is not None:
+            kind = ContextBandit
+            columns |= {"model": state.model, "models": values[-1]}
+        bandit = kind.from_parts(
             **columns,
             policy=rules.policy if state.policy is None else state.policy,
             horizon=None if state.open_horizon else state.horizon,
@@ -352,12 +418,17 @@ class Machine:
         machine.paused, machine.archived = state.paused, state.archived
         machine.policy, machine.epoch = state.policy, state.epoch
         if machine.watch is not None:
-            machine.watch.arms = list(zip(*values[-3:], strict=True))
+            machine.watch.arms = list(zip(*values[-4:-1], strict=True))
         return machine
 
-    def chances(self) -> Floats | None:
+    def chances(self, context: Context | None = None) -> Floats | None:
         """Return the propensities of all arms in the next decision, or None if not known."""
-        policy = self.bandit.probabilities() if self._policy_share() > 0.0 else {}
+        policy: dict[Any, float] | None = {}
+        if self._policy_share() > 0.0:
+            if isinstance(self.bandit, Bandit):
+                policy = self.bandit.probabilities()
+            else:
+                policy = None if context is None else self.bandit.known(context)
         if policy is None:
             return None
         chances = np.zeros(len(self.names))
@@ -382,7 +453,12 @@ def _scale(rules: Rules) -> dict[str, Any]:
         "sigma": rules.sigma,
         "minimize": rules.minimize,
         "strict": True,
+        **({} if rules.features is None else _features(rules)),
     }
+
+
+def _features(rules: Rules) -> dict[str, Any]:
+    return {"features": rules.features, "shared": rules.shared}
 
 
 def _uniform(seed: int, number: int) -> float:

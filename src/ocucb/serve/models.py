@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from .._text import LARGEST_COUNT
 from .errors import Invalid
 
 MOST_ARMS = 1000
+MOST_FEATURES = 100
 MOST_ITEMS = 1000  # decisions or rewards in one request
 MOST_PRIOR_PULLS = 10**12  # of one arm: sums stay exact enough
 LONGEST_NAME = 200
@@ -29,6 +40,18 @@ Text = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidat
 PolicyName = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)]
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e100, le=1e100)]
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+Row = Annotated[list[Finite], Field(min_length=1, max_length=MOST_FEATURES)]
+ContextModel = Annotated[
+    Annotated[Row, Tag("<list>")]
+    | Annotated[dict[Text, Row], Field(max_length=MOST_ARMS), Tag("<object>")],
+    Discriminator(lambda given: "<object>" if isinstance(given, dict) else "<list>"),
+]
+FeaturesModel = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_FEATURES), Tag("<count>")]
+    | Annotated[list[Text], Field(min_length=1, max_length=MOST_FEATURES), Tag("<names>")],
+    Discriminator(lambda given: "<names>" if isinstance(given, list | tuple) else "<count>"),
+]
+_TAGS = ("<list>", "<object>", "<count>", "<names>")  # pydantic takes them for names of fields
 BanditName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
@@ -154,6 +177,14 @@ class Rules(_Strict):
     prior: list[Prior] = Field(
         default=[], max_length=MOST_ITEMS, description="What is known of arms from elsewhere."
     )
+    features: FeaturesModel | None = Field(
+        default=None,
+        description="How many features there are, or their names: each decision has a context.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether each arm has features of its own, and all share weights.",
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Rules:
@@ -167,6 +198,12 @@ class Rules(_Strict):
             raise ValueError("there must be an arm besides the control")
         if self.default_reward is not None and self.expiry is None:
             raise ValueError("default_reward needs an expiry")
+        if self.shared and self.features is None:
+            raise ValueError("shared is for arms with features: give features, too")
+        if self.features is not None and self.when_decided is not None:
+            raise ValueError("when_decided cannot be used with features: the best arm varies")
+        if self.features is not None and self.prior:
+            raise ValueError("prior cannot be used with features")
         for i, one in enumerate(self.prior):
             if one.arm not in self.arms:
                 raise ValueError(f"prior[{i}].arm must be one of the arms, got {one.arm!r}")
@@ -181,6 +218,11 @@ class DecisionsRequest(_Strict):
     )
     unit: Text | None = Field(
         default=None, description="Whom it is for; a unit gets the same decision while it is open."
+    )
+    context: ContextModel | None = Field(
+        default=None,
+        description="Values of the features, if there are any: a list, or one for each arm, by "
+        "name, if these are `shared`.",
     )
 
     @model_validator(mode="after")
@@ -224,6 +266,18 @@ class Change(_Strict):
         default=None,
         description="Whether it is out of use: not in the list, without decisions, deletable.",
     )
+
+
+def context_of(text: str) -> Any:
+    """Return a context that was sent as JSON in an address."""
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Invalid(f"context must be JSON such as [1,0.5], got {short(text)}.") from None
+    try:
+        return DecisionsRequest.model_validate({"context": given}).context
+    except ValidationError as error:
+        raise invalid(error.errors(include_url=False, include_context=False)) from None
 
 
 # What is answered
@@ -277,7 +331,8 @@ def invalid(errors: Sequence[Any], body: str = "") -> Invalid:
 
 
 def _sentence(error: Any, body: str) -> str:
-    parts = [part for part in error["loc"] if part not in ("body", "path", "query", "header")]
+    unsaid = ("body", "path", "query", "header", *_TAGS)
+    parts = [part for part in error["loc"] if part not in unsaid]
     place = _place([body, *parts] if parts and isinstance(parts[0], int) else parts)
     message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
     if error["type"] in ("json_invalid", "json_type"):

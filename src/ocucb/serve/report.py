@@ -13,9 +13,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from .._text import duration
+from ..live.linear_summary import LinearSummary
 from ..policies import parse_policy
 from ..sweeps.horizons import may_use_horizon
 from . import tables
+from .contexts import Context, ContextBandit
 from .errors import UnknownBandit
 from .models import Rules
 from .stored import load, rules_of, times
@@ -72,7 +74,15 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
     row = _row(connection, name)
     loaded = load(connection, row)
     machine, rules = loaded.machine, loaded.machine.rules
-    known = machine.bandit.summary()
+    bandit, known = machine.bandit, machine.bandit.summary()
+    if isinstance(known, LinearSummary):
+        assert isinstance(bandit, ContextBandit)
+        rows, features, weights = bandit.rows(known), known.features, _weights(known)
+        why = f"round {known.round:,} of {known.horizon:,}: the arm depends on the context."
+        next_arm, simultaneous = None, True
+    else:
+        rows, features, weights = known.rows(), None, None
+        why, next_arm, simultaneous = known.next, known.next_arm, known.simultaneous
     chances = machine.chances()
     total = max(1, sum(loaded.decisions))
     arms = [
@@ -89,7 +99,7 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
             "control": one["arm"] == rules.control,
             "retired": one["retired"] and one["arm"] != rules.control,
         }
-        for i, one in enumerate(known.rows())
+        for i, one in enumerate(rows)
     ]
     totals = _totals(rules, row, arms)
     return {
@@ -107,20 +117,34 @@ def summary(connection: sa.Connection, name: str, now: int) -> dict[str, Any]:
         "archived": machine.archived,
         "minimize": rules.minimize,
         **rules.model_dump(exclude={"arms", "policy", "horizon", "prior"}),
-        "sigma": machine.bandit.sigma,
+        "features": features,
+        "sigma": bandit.sigma,
         "seed": machine.seed,
         "level": known.level,
-        "simultaneous": known.simultaneous,
+        "simultaneous": simultaneous,
         "assumption": known.assumption,
         "arms": arms,
+        "weights": weights,
         "totals": totals,
-        "next": {"arm": known.next_arm, "why": _why(rules, known.next, len(machine.active))},
+        "next": {"arm": next_arm, "why": _why(rules, why, len(machine.active))},
         "health": health(rules, row, arms, totals, now),
     }
 
 
+def _weights(known: LinearSummary) -> list[dict[str, Any]]:
+    """Return each weight with its interval; ends that are not known are null."""
+    return [
+        {key: _number(one) if isinstance(one, float) else one for key, one in row.items()}
+        for row in known.rows()
+    ]
+
+
 def verdict(
-    connection: sa.Connection, name: str, margin: float | None, level: float | None
+    connection: sa.Connection,
+    name: str,
+    margin: float | None,
+    level: float | None,
+    context: Context | None = None,
 ) -> dict[str, Any]:
     """Return whether the experiment may be stopped, and what stopping now would lose."""
     row = _row(connection, name)
@@ -130,7 +154,7 @@ def verdict(
         margin = 0.0 if asked is None else asked.margin
     if level is None:
         level = 0.95 if asked is None else asked.level
-    found = machine.verdict(margin, level)
+    found = machine.verdict(margin, level, context)
     return {
         "version": row["version"],
         "verdict": found.kind,

@@ -31,7 +31,10 @@ from .turn import MOST_LEAD, Work
 log = logging.getLogger("ocucb.serve")
 
 # the rules that decide what is compiled
-_COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"}
+_COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"} | {
+    "features",
+    "shared",
+}
 SMALLEST_FLOOR = 1e-9  # below, traffic cannot be split: decisions have 53 random bits
 
 
@@ -128,7 +131,8 @@ class Service:
         self, name: str, request: DecisionsRequest, key: str | None = None
     ) -> Future[list[dict[str, Any]]]:
         """Make decisions; the same key gives the same ones again."""
-        body = _digest(request.model_dump_json())
+        unsaid = {"context"} if request.context is None else None  # earlier versions had none
+        body = _digest(request.model_dump_json(exclude=unsaid))
         digest = None if key is None else _digest(key)
         work = Work(lambda turn: turn.make_decisions(request, digest, body), digest, request.unit)
         work.size = request.count

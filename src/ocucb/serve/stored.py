@@ -18,8 +18,9 @@ from .machine import ArmState, Machine, MachineState
 from .models import Change, Rules, invalid
 from .tables import ARMS, INSERT_ARM
 
-# of `MachineState`
-_COLUMNS = ("policy", "epoch", "horizon", "open_horizon", "paused", "archived", "rounds", "stream")
+_COLUMNS = (  # of `MachineState`
+    "policy", "epoch", "horizon", "open_horizon", "paused", "archived", "rounds", "stream", "model",
+)  # fmt: skip
 _EMPTY_ENTRY = dict.fromkeys(column.name for column in tables.log.columns)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -124,6 +125,11 @@ def decision_id(secret: bytes, seq: int) -> str:
     """Return the public id of a decision: its number, and a code that nobody else can compute."""
     code = hashlib.blake2b(str(seq).encode(), key=secret, digest_size=8).hexdigest()
     return f"{seq:x}-{code}"
+
+
+def context_of(entry: Any) -> Any:
+    """Return the context of a decision in the log, or None."""
+    return None if entry["context"] is None else json.loads(entry["context"])
 
 
 def times(**given: int | None) -> dict[str, Any]:

@@ -38,6 +38,7 @@ bandits = sa.Table(
     sa.Column("archived", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("policy", sa.Text),  # since the last epoch began; null: that of the rules
     sa.Column("epoch", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("model", sa.LargeBinary),  # of arms with features, as `contexts.py` lays it out
 )
 _DUE = sa.text("due IS NOT NULL")
 sa.Index("bandits_due", bandits.c.due, postgresql_where=_DUE, sqlite_where=_DUE)
@@ -59,6 +60,7 @@ arms = sa.Table(
     sa.Column("measured", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("guard_sum", sa.Double, nullable=False, server_default="0"),
     sa.Column("guard_squares", sa.Double, nullable=False, server_default="0"),
+    sa.Column("model", sa.LargeBinary),  # of its weights, if it has its own
 )
 
 log = sa.Table(
@@ -79,6 +81,7 @@ log = sa.Table(
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("detail", sa.Text),
     sa.Column("guard", sa.Double),  # the guardrail's metric, with a reward
+    sa.Column("context", sa.Text),  # of a decision, if arms have features: JSON
 )
 
 # A decision is closed once, and one reward after that is kept: the database sees to it.
@@ -162,7 +165,7 @@ LAST_OF_UNITS = (
     .where(log.c.unit.in_(_any_of("units")))
     .group_by(log.c.unit)
 )
-DECISIONS = _entries(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at).where(
+DECISIONS = _entries(log.c.seq, log.c.arm, log.c.propensity, log.c.expires_at, log.c.context).where(
     log.c.seq.in_(_any_of("seqs")), log.c.kind == "decision"
 )
 OUTCOMES = _entries(log.c.decision, log.c.kind, log.c.reward, log.c.guard).where(
@@ -173,7 +176,7 @@ LATE_REWARDS = _entries(log.c.decision).where(
 )
 TIME_OF_ENTRY = _entries(log.c.at).where(log.c.seq == sa.bindparam("entry"))
 NEXT_TO_EXPIRE = (
-    _entries(log.c.seq, log.c.arm, log.c.expires_at)
+    _entries(log.c.seq, log.c.arm, log.c.expires_at, log.c.context)
     .where(_later, log.c.kind == "decision")
     .order_by(log.c.seq)
     .limit(_MOST_EXPIRED)

@@ -20,10 +20,20 @@ from typing import Any
 import sqlalchemy as sa
 
 from . import tables
+from .contexts import Context
 from .errors import Conflict, KeyReused, Refused, UnknownBandit
 from .machine import MachineState
 from .models import Change, DecisionsRequest, Prior, RewardItem
-from .stored import Stored, bandit_columns, canonical, decision_id, load, log_row, times
+from .stored import (
+    Stored,
+    bandit_columns,
+    canonical,
+    context_of,
+    decision_id,
+    load,
+    log_row,
+    times,
+)
 
 MOST_LEAD = 60_000_000  # microseconds: clocks of servers that share a store differ by less
 POINTS_PER_DOUBLING = 64  # points of the curves that are kept in each doubling of the rounds
@@ -163,13 +173,13 @@ class Turn:
             raise Conflict(f"bandit {self._row['name']!r} is archived; bring it back with PATCH.")
         if self.machine.paused:
             raise Conflict(f"bandit {self._row['name']!r} is paused; resume it with PATCH.")
-        unit = request.unit
+        context, unit = self.machine.checked(request.context), request.unit
         if unit is not None and unit in self._units and self._units[unit] not in self._closed:
             first = self._units[unit]
         else:
             first = self._seq + 1
             for _ in range(request.count):
-                self._make_decision(unit)
+                self._make_decision(unit, context)
         self._remember(key, body, first, request.count)
         return self._answer(first, request.count)
 
@@ -188,11 +198,16 @@ class Turn:
             self._requests[key] = row
             self._new_requests.append({"bandit": self._id, **row})
 
-    def _make_decision(self, unit: str | None) -> None:
-        arm, propensity = self.machine.choose(self._seq + 1)
+    def _make_decision(self, unit: str | None, context: Context | None) -> None:
+        arm, propensity = self.machine.choose(self._seq + 1, context)
         expires_at = None if self.machine.rules.expiry is None else self._at + self._expiry
         entry = self._append(
-            "decision", arm=arm, propensity=propensity, unit=unit, expires_at=expires_at
+            "decision",
+            arm=arm,
+            propensity=propensity,
+            unit=unit,
+            expires_at=expires_at,
+            context=None if context is None else json.dumps(context),
         )
         self._decided[self._seq] = entry
         self.stored.decisions[arm] += 1
@@ -235,7 +250,7 @@ class Turn:
                 "reward", arm=decision["arm"], decision=seq, reward=reward, guard=guard
             )
             self._row["rewarded_at"] = self._at
-            self._reward(decision["arm"], reward, guard)
+            self._reward(decision["arm"], reward, guard, context_of(decision))
             return "accepted"
         if outcome["kind"] in _LAPSED:
             if seq not in self._lates:
@@ -290,7 +305,7 @@ class Turn:
             closed = self._outcomes([row.seq for row in due]) if due else {}
             for row in due:
                 if row.seq not in closed:
-                    self._lapse(row.seq, row.arm)
+                    self._lapse(row.seq, row.arm, context_of(row._mapping))
             if due:
                 self._row["expired_through"] = due[-1].seq
             if len(due) < len(rows):
@@ -309,20 +324,22 @@ class Turn:
             min(row.expires_at, latest) if row.seq < corrected else row.expires_at for row in rows
         ]
 
-    def _lapse(self, seq: int, arm: int) -> None:
+    def _lapse(self, seq: int, arm: int, context: Context | None) -> None:
         default = self.machine.rules.default_reward
         if default is None:
-            self.machine.cancel(arm)
+            self.machine.cancel(arm, context)
             entry = self._append("expired", arm=arm, decision=seq)
         else:
             entry = self._append("default", arm=arm, decision=seq, reward=default + 0.0)
-            self._reward(arm, default, None)
+            self._reward(arm, default, None, context)
         self._closed[seq] = entry
         self.stored.expired[arm] += 1
 
-    def _reward(self, arm: int, reward: float, guard: float | None) -> None:
+    def _reward(
+        self, arm: int, reward: float, guard: float | None, context: Context | None
+    ) -> None:
         """Tell the machine of a reward, and the log of what it did by itself."""
-        for kind, done in self.machine.reward(arm, reward, guard):
+        for kind, done in self.machine.reward(arm, reward, guard, context):
             self._append(kind, detail=json.dumps(done, sort_keys=True))
 
     # Writing

@@ -36,6 +36,7 @@ function refuse(sentence) {
 
 function layCells() {
   document.querySelector("main").classList.toggle("double", state.settings.length > 1);
+  showOpen();
   for (const figure of FIGURES) {
     pair(figure).replaceChildren(...state.settings.map((setting, i) => {
       const title = state.settings.length > 1 ? [element("h3", {}, `Problem ${i + 1}: ${wordsOf(setting)}`)] : [];
@@ -136,7 +137,7 @@ function drawNumbers(i) {
   charts.drawShares(canvasOf("shares", i), about, problem, order);
   const list = (value) => order.map((one) => `${charts.styleOf(about, one).label} ${value(one)}`).join("; ");
   const legend = charts.keys(about, order, last);
-  if (view.bounds) legend.append(...problem.bounds.map((bound) => element("li", { class: "bound" }, `${bound.title} (${bound.side} ${bound.kind}): ${charts.number(bound.value)}`)));
+  if (view.bounds) legend.append(...problem.bounds.map((bound) => element("li", { class: "bound" }, `${bound.title} (${bound.side} ${bound.kind}${bound.kind === "limit" ? ", as n → ∞" : ""}): ${charts.number(bound.value)}`)));
   describe("regret", i, legend, `Mean regret after ${rounds(about.horizon)} rounds, ${whole(count)} runs: ${list(last)}.`);
   const failure = (one) => `fails in ${one.failure < 1e-4 ? one.failure.toExponential(1) : `${charts.number(100 * one.failure)}%`} of runs`;
   describe("tails", i, charts.keys(about, order, failure), `Tails of the regret: ${list(failure)}.`);
@@ -191,8 +192,14 @@ async function startRace() {
   });
 }
 
+// Figures that are drawn on request take no room before.
+function showOpen() {
+  for (const figure of ["gaps", "race"]) id(figure).classList.toggle("closed", !view.open.includes(figure));
+}
+
 function open(figure) {
   if (!view.open.includes(figure)) view.open.push(figure);
+  showOpen();
   history.replaceState(null, "", `?${toQuery(state)}${toHash(view)}`);
 }
 

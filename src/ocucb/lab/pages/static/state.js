@@ -52,6 +52,6 @@ export function fromHash(hash) {
 }
 
 export function toHash({ log, bounds, open }) {
-  const words = [log && "y=log", bounds && "bounds", open.length && `open=${open.join(",")}`].filter(Boolean);
+  const words = [log && "y=log", bounds && "bounds=1", open.length && `open=${open.join(",")}`].filter(Boolean);
   return words.length ? `#${words.join("&")}` : "";
 }

@@ -4,6 +4,7 @@ import { drawRewards, drawShares } from "./charts.js";
 const name = document.body.dataset.name;
 const path = `/v1/bandits/${encodeURIComponent(name)}`;
 const COLOURS = 8;
+const MOST_WEIGHTS = 60;
 const colours = new Map(); // arm to class: once given, it stays
 const id = (one) => document.getElementById(one);
 let version = -1;
@@ -34,7 +35,7 @@ function showState(bandit) {
       element("div", {}, element("dt", {}, key), element("dd", { id: `total-${key}` }, whole(value)))));
   id("next").textContent =
     bandit.archived ? "Nothing: the bandit is archived." : bandit.paused ? "Nothing: the bandit is paused." : bandit.next.why;
-  id("interval").textContent =
+  id("interval").textContent = bandit.features ? "" :
     `Intervals at ${100 * bandit.level}% for ${bandit.simultaneous ? "all arms" : "each arm"}, valid however often you look, if ${bandit.assumption}.`;
   id("gain").textContent = bandit.minimize ? "Cumulative loss" : "Cumulative reward";
 }
@@ -50,7 +51,7 @@ function showArms(bandit) {
   const number = (label, text) => cell(label, "number", text);
   id("arms").tBodies[0].replaceChildren(...bandit.arms.map((arm) => {
     const mark = arm.control ? " (control)" : arm.retired ? " (retired)" : "";
-    const ends = arm.mean === null ? "no reward yet" : arm.low === null ? "too few rewards for an interval" : `${value(arm.low)} to ${value(arm.high)}`;
+    const ends = bandit.features ? "" : arm.mean === null ? "no reward yet" : arm.low === null ? "too few rewards for an interval" : `${value(arm.low)} to ${value(arm.high)}`;
     const bound = bandit.guardrail && (bandit.guardrail.most === null ? `at least ${bandit.guardrail.least}` : `at most ${bandit.guardrail.most}`);
     const guard = bandit.guardrail ? [element("span", { class: "guard" }, guarded(bandit.guardrail, arm.guard, bound))] : [];
     const row = element("tr", {},
@@ -68,6 +69,30 @@ function showArms(bandit) {
     const one = element("span", {}, labels(x));
     one.style.left = place(x);
     return one;
+  }));
+}
+
+// The weights of arms with features, busiest arms first; those that are unknown have no interval.
+function showWeights(bandit) {
+  id("model").hidden = !bandit.weights;
+  id("judged").hidden = Boolean(bandit.weights);
+  if (!bandit.weights) return;
+  const busy = new Map(bandit.arms.map((arm) => [arm.arm, arm.decisions]));
+  const sorted = [...bandit.weights].sort((a, b) => (busy.get(b.arm) ?? 0) - (busy.get(a.arm) ?? 0));
+  const rows = sorted.slice(0, MOST_WEIGHTS);
+  const hidden = sorted.length - rows.length;
+  const seen = rows.flatMap((row) => [row.low, row.high, row.weight]).filter((x) => x !== null);
+  const marks = ticks(Math.min(...seen), Math.max(...seen, Math.min(...seen) + 1e-9));
+  const place = (x) => `${(100 * (x - marks[0])) / (marks.at(-1) - marks[0])}%`;
+  id("assumed").textContent =
+    `Intervals at ${100 * bandit.level}% for all weights of ${bandit.shared ? "the model" : "an arm"} together, valid however often you look, if ${bandit.assumption}.` +
+    (hidden ? ` The busiest arms; ${whole(hidden)} more weights are not shown.` : "");
+  id("weights").tBodies[0].replaceChildren(...rows.map(({ arm, feature, weight, low, high }) => {
+    const ends = low === null ? "not known yet" : `${decimal(low)} to ${decimal(high)}`;
+    const kind = arm === null ? "other" : colour(arm);
+    return element("tr", {},
+      cell("", "name", swatch(kind), arm ?? "all"), cell("feature", "", feature), cell("weight", "number", decimal(weight)),
+      cell("interval", "track", track({ arm: arm ?? "", low, high, mean: weight, index: null }, marks, place), element("span", { class: "ends" }, ends)));
   }));
 }
 
@@ -168,9 +193,10 @@ async function load() {
   showState(shown);
   if (moved) {
     showArms(shown);
+    showWeights(shown);
     if (csrf) showManagement(shown);
     showCurves(await ask(`${path}/history`));
-    id("verdict").textContent = (await ask(`${path}/verdict`)).sentence;
+    if (!shown.features) id("verdict").textContent = (await ask(`${path}/verdict`)).sentence;
     version = shown.version;
   }
 }
