@@ -50,9 +50,6 @@ class Prior:
         The kind of reward, the same for all problems.
     arms : int
         Number of arms; the largest if it varies.
-    sigma : float
-        The noise of every arm is sigma-subgaussian. Policies are told this number, or that of the
-        problem that they play where problems differ; then this is a typical one.
     source : object
         How problems are drawn.
     check : bool
@@ -190,7 +187,11 @@ class Prior:
 
     @property
     def sigma(self) -> float:
-        """What policies are told about the noise; of a typical problem, if that varies."""
+        """The noise of every arm is sigma-subgaussian.
+
+        Policies are told this number, or that of the problem that they play where problems differ;
+        then this is a typical one.
+        """
         told = self.examples.sigma
         return float(told[0]) if (told == told[0]).all() else self.typical.sigma
 
