@@ -56,7 +56,7 @@ def player(policy: Policy, problem: Problem, horizon: int, engine: str) -> Calla
     chosen = engine_named(engine, policy, problem, horizon)
     kernel = kernel_of(policy.family, problem.rewards, chosen)
     key = np.array([1, 2], dtype=np.uint64)
-    game = new_game(chosen, problem, horizon, np.array([horizon]))
+    game = new_game(chosen, problem, horizon, np.array([horizon]), forget=policy.forget)
 
     def play(runs: int) -> None:
         stop = np.zeros(1, dtype=np.bool_)
@@ -132,6 +132,35 @@ def step() -> list[str]:
     for problem in ("gap:K=2,gap=0.3", "gap:K=10,gap=0.3", "uniform:K=100"):
         rows += [(problem, 100_000, policy, 1.0) for policy in ("ucb", "thompson")]
     return ["## Step engine", "", *against_yardstick("step", rows)]
+
+
+def drift() -> list[str]:
+    """Section: what forgetting costs, and means that change."""
+    rounds = 20_000
+    lines = [
+        "## Policies that forget",
+        "",
+        f"Nanoseconds per round of the step engine, {rounds:,} rounds, with memories of a tenth. "
+        "In brackets: times as long as without.",
+        "",
+        "| policy | arms | nothing | a discount | a window | means that change |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in ("ucb", "kl-ucb-plus", "thompson", "ocucb"):
+        for arms in (2, 10):
+            problem, moving = ocucb.gap(arms, 0.3), ocucb.switch(arms, 0.3, rounds // 2)
+            family = parse_policy(name).family
+            plays = [
+                player(policy, played, rounds, "step")
+                for policy, played in (
+                    *((family(), problem), (family(forget=1.0 - 10.0 / rounds), problem)),
+                    *((family(forget=rounds // 10), problem), (family(), moving)),
+                )
+            ]
+            times = [1e9 * seconds / rounds for seconds in best_times(*plays)]
+            cells = [f"{time:.0f} ({time / times[0]:.2f})" for time in times[1:]]
+            lines.append(f"| {name} | {arms} | {times[0]:.0f} | {' | '.join(cells)} |")
+    return lines
 
 
 def skip() -> list[str]:
@@ -947,6 +976,7 @@ def lab() -> list[str]:
 
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "step": step,
+    "drift": drift,
     "skip": skip,
     "clicks": clicks,
     "family": family,

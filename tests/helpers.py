@@ -209,7 +209,7 @@ def weighted_runs(
 ) -> tuple[Outcome, np.ndarray]:
     """Play runs drawn from a mixture; return all that the kernel writes, and the weights."""
     engine, kernel = playing
-    game = new_game(engine, problem, horizon, checkpoints, mixture)
+    game = new_game(engine, problem, horizon, checkpoints, mixture, policy.forget)
     outcome = new_outcome(runs, game)
     stop = np.zeros(1, dtype=np.bool_)
     kernel(policy.arguments(horizon), game, key, first, outcome, stop)

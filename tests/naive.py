@@ -25,11 +25,13 @@ def play(
     run: int,
     twin: Any = None,
     mixture: Mixture | None = None,
+    path: Any = None,
 ) -> tuple[list[int], list[float]]:
     """Return the arms that the policy plays in one run, and the rewards that it gets.
 
     The policy's twin is taken from the table unless it is given. With a mixture, the run is drawn
-    from one of its components.
+    from one of its components. Where means change, ``path(means, t, stream)`` returns those of
+    round t, given those of the round before.
     """
     rewards, choices = np.empty(4, np.uint64), np.empty(4, np.uint64)
     start_stream(rewards, key, run, REWARDS)
@@ -39,47 +41,83 @@ def play(
         component = int(np.sum(uniform(rewards) >= np.cumsum(mixture.shares)))
         tilted, shift, length = mixture.arm, mixture.shifts[component], mixture.lengths[component]
     K, sigma, p = problem.arms, problem.sigma, policy.parameters
-    known = problem.rewards.unit, problem.rewards.binary
-    form, inputs = policy.family.form(*known).rule, policy.family.rule.inputs
+    kinds = problem.rewards.unit, problem.rewards.binary
+    form, inputs = policy.family.form(*kinds).rule, policy.family.rule.inputs
     kind, varied = form.kind, form.takes_variance
-    twin = twin or twin_of(policy, *known)
+    twin = twin or twin_of(policy, *kinds)
+    forget = p.pop("forget", None)
+    m = n if forget is None else min(n, forget if forget > 1 else 1 / (1 - forget))
     if kind == "choice":
-        rule = twin(K, n, **p)
-    T = [0] * K
-    others = T if "effective_arms" in inputs else K
-    S = [0.0] * K
+        rule = twin(K, m, **p)
+    pulls = [0] * K
+    sums = [0.0] * K
     seen: list[list[float]] = [[] for _ in range(K)]
     arms: list[int] = []
     gains: list[float] = []
+    means_now = [0.0] * K
     for t in range(1, n + 1):
+        if path is not None:
+            means_now = path(means_now, t, rewards)
+        T, S, spread, now = pulls, sums, variance, t
+        known = seen
+        if forget is not None and t > K:
+            known = remembered(K, arms, gains, forget)
+            T = [sum(w for w, _ in one) for one in known]
+            S = [sum(w * x for w, x in one) for one in known]
+            spread, now = weighted_variance, min(m, 1 + sum(T))
+        others = T if "effective_arms" in inputs else K
         if t <= K:
             arm = t - 1
+        elif min(T) <= 1e-9:
+            arm = next(i for i in range(K) if T[i] <= 1e-9)
         elif kind == "choice":
-            moments = (T, S, [variance(rewards) for rewards in seen]) if varied else (T, S)
-            arm = rule.choose(t, *moments, sigma, choices)
+            moments = (T, S, [spread(one) for one in known]) if varied else (T, S)
+            arm = rule.choose(now, *moments, sigma, choices)
         elif varied:
-            two = [(S[i] / T[i], variance(seen[i])) for i in range(K)]
-            arm = argmax([twin(*two[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices)
-        elif is_whole(policy, *known):
+            two = [(S[i] / T[i], spread(known[i])) for i in range(K)]
+            arm = argmax(
+                [twin(*two[i], T[i], now, m, others, sigma, **p) for i in range(K)], choices
+            )
+        elif is_whole(policy, *kinds):
             means = [S[i] / T[i] for i in range(K)]
             arm = argmax(
-                [twin(means[i], T[i], t, n, others, sigma, **p) for i in range(K)], choices
+                [twin(means[i], T[i], now, m, others, sigma, **p) for i in range(K)], choices
             )
         else:
-            widths = [sigma * twin(T[i], t, n, others, **p) for i in range(K)]
+            widths = [sigma * twin(T[i], now, m, others, **p) for i in range(K)]
             if kind == "sampling":
                 widths = [width * normal(choices) for width in widths]
             arm = argmax([S[i] / T[i] + widths[i] for i in range(K)], choices)
-        mean = float(problem.means[arm])
-        if arm == tilted and T[arm] < length:
+        mean = float(problem.means[arm]) if path is None else means_now[arm]
+        if arm == tilted and pulls[arm] < length:
             mean = mean - shift
         reward = problem.reward(arm, rewards, mean)
-        T[arm] += 1
-        S[arm] += reward
+        pulls[arm] += 1
+        sums[arm] += reward
         seen[arm].append(reward)
         arms.append(arm)
         gains.append(reward)
     return arms, gains
+
+
+def remembered(
+    K: int, arms: list[int], gains: list[float], forget: float
+) -> list[list[tuple[float, float]]]:
+    """Return weights and rewards of each arm, as a discount or a window leaves them."""
+    seen: list[list[tuple[float, float]]] = [[] for _ in range(K)]
+    for age, (arm, gain) in enumerate(zip(reversed(arms), reversed(gains), strict=True)):
+        if forget < 1 or age < forget:
+            seen[arm].append((forget**age if forget < 1 else 1.0, gain))
+    return seen
+
+
+def weighted_variance(seen: list[tuple[float, float]]) -> float:
+    """Return the variance of weighted rewards; as in the engine, that of clicks has one value."""
+    total = sum(w for w, _ in seen)
+    mean = sum(w * x for w, x in seen) / total
+    if {x for _, x in seen} <= {0.0, 1.0}:
+        return mean * (1 - mean)
+    return sum(w * (x - mean) ** 2 for w, x in seen) / total
 
 
 def variance(rewards: list[float]) -> float:

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from math import ceil, e, exp, floor, log, log1p, sqrt
 from typing import Any
 
@@ -529,7 +530,8 @@ class BetaThompson:
         self.K = K
 
     def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
-        good = [round(s) for s in S]  # late rewards count as the mean
+        whole = all(p == int(p) for p in T)  # unless something was forgotten
+        good = [round(s) for s in S] if whole else S  # late rewards count as the mean
         samples = [beta(stream, 1.0 + s, 1.0 + p - s) for s, p in zip(good, T, strict=True)]
         return argmax(samples, stream)
 
@@ -546,6 +548,31 @@ class MOTS:
             width = sqrt(self.alpha / pulls * max(0.0, log(self.n / (self.K * pulls))))
             samples.append(min(sample, s / pulls + sigma * width))
         return argmax(samples, stream)
+
+
+@entry("sle-ucb", "sle-ucb:alpha=30,bound=0.3,width=0.01", logarithmic=False)
+class SLEUCB:
+    """The rewards of each arm, one by one, as the algorithm in the paper reads."""
+
+    def __init__(self, K: int, n: int, alpha: float, bound: float, width: float) -> None:
+        self.K, self.n, self.alpha, self.bound, self.width = K, n, alpha, bound, width
+        self.rewards: list[list[float]] = [[] for _ in range(K)]
+        self.before, self.rank = [0.0] * K, [0.0] * K
+
+    def choose(self, t: int, T: list[int], S: list[float], sigma: float, stream: Any) -> int:
+        iota = sqrt(log(self.K * self.n))
+        B = self.bound + 4 * sigma * iota
+        beta = self.width * B * iota
+        indices = []
+        for i, Y in enumerate(self.rewards):
+            if not Y:
+                self.rank[i] = uniform(stream)
+            new = T[i] - len(Y)
+            Y += [min(B, max(-B, (S[i] - self.before[i]) / new))] * new if new else []
+            self.before[i] = S[i]
+            U = min(total / s + beta / sqrt(s) for s, total in enumerate(accumulate(Y), 1))
+            indices.append(U + self.alpha * beta * sqrt(self.K / self.n) * log(self.n / T[i]))
+        return max(range(self.K), key=lambda i: (indices[i], -self.rank[i]))
 
 
 class UnitTsallisINF:

@@ -273,7 +273,7 @@ def obp_folder():
     spec = find_spec("obp")
     place = None if spec is None else Path(spec.submodule_search_locations[0]) / "dataset" / "obd"
     if place is None or not place.exists():
-        pytest.skip("test_peers.py's kind: the logs of obp are not installed (pip --no-deps)")
+        pytest.skip("needs the logs that a package ships: pip install --no-deps obp==0.4.1")
     return place
 
 

@@ -60,7 +60,9 @@ def test_json_is_one_array_and_nothing_else():
     assert [row["policy"] for row in rows] == ["ocucb:alpha=1,psi=2", "ucb:constant=2"]
     keys = "policy horizon runs mean_regret stderr quantiles mean_pulls engine seconds".split()
     keys += "deviation failure wrong simple_regret stopped stopping_time".split()
-    keys += "sampling control_variates effective_runs mean_weight".split()
+    keys += (
+        "change since_change recovery sampling control_variates effective_runs mean_weight".split()
+    )
     assert all(list(row) == keys for row in rows)
     assert rows[0]["horizon"] == 500
     assert rows[0]["runs"] == 50

@@ -285,6 +285,15 @@ def test_the_table_of_delays_can_be_made(capsys):
     assert capsys.readouterr().out.count("|") == 30
 
 
+def test_the_table_and_the_picture_of_drift_can_be_made(tmp_path):
+    drift = script("drift_tables")
+    drift.HORIZON, drift.CHANGE, drift.RUNS = 60, 21, 2
+    drift.PLAYERS = drift.DRAWN = ["ucb", f"ucb:forget={drift.SHORT:g}"]
+    results = drift.played()
+    assert drift.table(results).count("|") == 9 * 4
+    drift.picture(results).savefig(tmp_path / "drift.png")
+
+
 def test_the_table_of_horizons_can_be_made(capsys):
     horizons = script("live_horizon")
     horizons.HORIZON, horizons.RUNS = 30, 2

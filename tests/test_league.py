@@ -150,6 +150,8 @@ def cell(policy, where, mean, error=0.001, bound=0.001, deviation=1.0, **more) -
         "effective_runs": 1000.0,
         "failure": Uncertain(0.0, 0.0),
         "median": mean,
+        "instability": Uncertain(0.1, 0.01),
+        "coverage": Uncertain(0.9, 0.01),
         "disaster": Uncertain(bound / 2, 0.0),
         "disaster_bound": bound,
         "disasters": 20.0,

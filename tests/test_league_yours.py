@@ -35,7 +35,7 @@ def cell(player: Player, where, mean: float, error: float) -> Cell:
     return Cell(
         where.name, player.name, player.label, where.instances[0][0].name, "skip", "plain", 100,
         1000, 1000.0, Uncertain(mean, error * mean), Uncertain(1.0, 0.01), Uncertain(0.0, 0.0),
-        mean, Uncertain(0.0, 0.0), 0.0, 0.0, True, 0.0,
+        mean, Uncertain(0.1, 0.0), Uncertain(0.9, 0.0), Uncertain(0.0, 0.0), 0.0, 0.0, True, 0.0,
     )  # fmt: skip
 
 

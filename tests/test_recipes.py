@@ -83,14 +83,14 @@ def test_a_stored_statistic_is_a_term_and_a_field(tmp_path):
     """It is measured, kept in a store, merged, saved and loaded."""
     changes = {
         "results/moments.py": [
-            ("FORMAT = 7", "FORMAT = 8"),
+            ("FORMAT = 8", "FORMAT = 9"),
             (
                 '    "failure": lambda runs:',
                 '    "first": lambda runs: runs.pulls[:, 0],\n    "failure": lambda runs:',
             ),
         ],
         "results/policy_result.py": [
-            ("FORMAT = 6", "FORMAT = 7"),
+            ("FORMAT = 7", "FORMAT = 8"),
             (
                 "    failure: Estimate = field(metadata=files.ESTIMATE)\n",
                 "    failure: Estimate = field(metadata=files.ESTIMATE)\n"

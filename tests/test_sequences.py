@@ -330,8 +330,9 @@ def played(policy, contest, rounds, rng, seed):
     found = []
     for t in range(rounds):
         arm = bandit.ask()
-        mean, scale = problem.means[arm], problem.scales[arm]
-        reward = problem.rewards.draw(mean, scale, stream)
+        seen = {"arm": arm, "mean": problem.means[arm], "scale": problem.scales[arm]}
+        seen |= {"table": problem.table, "stream": stream}
+        reward = problem.rewards.draw(*(seen[name] for name in problem.rewards.inputs))
         bandit.tell(arm, float(reward))
         if t in (stop, rounds - 1):
             found.append(bandit.summary())

@@ -21,7 +21,7 @@ from ocucb.engine.run import run_slots
 from ocucb.policies._rules import IndexRule
 from ocucb.rewards import BERNOULLI, GAUSSIAN
 
-SKIP, BINARY, LEADER, THOMPSON, _, STEP = ENGINES
+SKIP, BINARY, LEADER, THOMPSON, *_, STEP = ENGINES
 NORMAL = ocucb.gaussian([0.5, 0.0, -0.2])
 
 

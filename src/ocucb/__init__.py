@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
+    "changing_problems": ["changing", "drifting", "seasonal", "switch"],
     "inference.analysis": ["Analysis", "Finding", "analyse"],
     "instances": ["parse_problem"],
     "linear_problems": [
@@ -68,6 +69,10 @@ if TYPE_CHECKING:
     from . import gittins as gittins
     from . import testing as testing
     from . import theory as theory
+    from .changing_problems import changing as changing
+    from .changing_problems import drifting as drifting
+    from .changing_problems import seasonal as seasonal
+    from .changing_problems import switch as switch
     from .inference.analysis import Analysis as Analysis
     from .inference.analysis import Finding as Finding
     from .inference.analysis import analyse as analyse

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ._text import remedy, shown, split_specification
 from ._vectors import Numbers
+from .changing_problems import drifting, seasonal, switch
 from .linear_problems import end_of_optimism, sphere, unit_vectors
 from .problems import Problem, conjecture, gap, moss_failure, uniform_arms
 
@@ -18,6 +19,9 @@ INSTANCES: dict[str, Callable[..., Problem]] = {
     "unit-vectors": unit_vectors,
     "sphere": sphere,
     "end-of-optimism": end_of_optimism,
+    "switch": switch,
+    "drifting": drifting,
+    "seasonal": seasonal,
 }
 
 
@@ -41,7 +45,7 @@ def parse_problem(text: str, sigma: Numbers | float = 1.0) -> Problem:
     if name not in INSTANCES:
         raise ValueError(f"unknown problem {shown(name)}; {remedy(name, INSTANCES)}")
     make = INSTANCES[name]
-    allowed = [key for key in inspect.signature(make).parameters if key != "sigma"]
+    allowed = [key for key in inspect.signature(make).parameters if key not in ("sigma", "rewards")]
     for key in numbers:
         if key not in allowed:
             has = remedy(key, allowed, all_="it has")

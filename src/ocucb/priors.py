@@ -326,6 +326,8 @@ def _of_list(given: Any) -> Prior:
             f"the problems of a prior must have rewards that depend on an arm's mean alone, but "
             f"those of {first.name} depend on which arm it is."
         )
+    if first.rounds:
+        raise ValueError("the problems of a prior must have means that stay the same.")
     name = f"prior of {len(problems)} problem{'s' * (len(problems) > 1)}"
     arms = max(problem.arms for problem in problems)
     check = any(problem.check for problem in problems)

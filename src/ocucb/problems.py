@@ -3,7 +3,7 @@
 A `Problem` is a vector of means and a kind of reward. `gaussian`, `bernoulli`, `uniform_rewards`,
 `beta_rewards` and `custom_rewards` make one from means, `empirical` from rewards that were seen;
 `gap`, `moss_failure`, `uniform_arms` and `conjecture` make the paper's. `linear_problems` has those
-whose arms have features.
+whose arms have features, `changing_problems` those whose means change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ._memo import cached_property
 from ._text import in_full, remedy, shown, to_count
-from ._types import Floats, Words
+from ._types import Counts, Floats, Words
 from ._users import plain
 from ._vectors import Numbers, to_bounds, to_positive, to_vector
 from .rewards import (
@@ -65,7 +65,9 @@ class Problem:
         A row of numbers for each arm, which policies for arms with features are told; empty if
         there are none. Where they are drawn anew in each round, only the shape counts.
     reach : float
-        Where they are, a regret that no round exceeds, or hardly any.
+        Where means change with the round, a regret that no round exceeds, or hardly any.
+    changes : ndarray of int
+        Rounds from which on all is different: the first ones with new means.
 
     Examples
     --------
@@ -87,9 +89,11 @@ class Problem:
     check: bool = False
     features: Floats = field(default_factory=lambda: np.empty((0, 0)))
     reach: float = 0.0
+    changes: Counts = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
-        for vector in (self.means, self.scales, self.gaps, self.table, self.features):
+        vectors: Any = self.means, self.scales, self.gaps, self.table, self.features, self.changes
+        for vector in vectors:
             vector.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -109,7 +113,7 @@ class Problem:
 
     @property
     def largest_gap(self) -> float:
-        """The gap of the worst arm; with features drawn in each round, the `reach`."""
+        """The gap of the worst arm; where means change with the round, the `reach`."""
         return max(float(self.gaps.max()), self.reach)
 
     @property
@@ -134,7 +138,13 @@ class Problem:
             digest.update(b"unit")
         if self.features.size:
             digest.update(f"features {self.features.shape}".encode() + self.features.tobytes())
+        if self.changes.size:  # of which the result speaks
+            digest.update(f"changes {self.changes.tolist()}".encode())
         return digest.hexdigest()
+
+    def last_change(self, horizon: int) -> int:
+        """Return the last round up to the horizon in which all is different; 0 if there is none."""
+        return int(max((t for t in self.changes.tolist() if t <= horizon), default=0))
 
     def reward(self, arm: int, stream: Words, mean: float | None = None) -> float:
         """Draw one reward of an arm as kernels do, with its own mean or another one."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import log, sqrt
 from typing import Any
@@ -62,10 +62,13 @@ class Rewards:
         Every reward is 0 or 1.
     unit : bool
         Every reward lies in [0, 1], and policies may know it.
-    rounds : {"", "shared", "disjoint", "rows"}
+    rounds : {"", "shared", "disjoint", "rows", "path", "own path"}
         How features and means are drawn anew in each round, if they are: see `engine.rounds`.
     contexts : callable or None
         ``contexts(features, t, stream)`` writes the features of round t.
+    path : callable or None
+        ``path(means, t, table, stream)`` writes the means of round t over those of the round
+        before; a user's does without the table.
     subgaussian : bool
         Large noise is as rare as the sigma of a problem says, as most theorems assume.
     brownian : bool
@@ -84,6 +87,7 @@ class Rewards:
     unit: bool = False
     rounds: str = ""
     contexts: Callable[..., None] | None = None
+    path: Callable[..., None] | None = None
     subgaussian: bool = True
 
     @cached_property
@@ -92,6 +96,8 @@ class Rewards:
         functions: dict[str, Callable[..., Any]] = {"draw": self.sample}
         if self.contexts is not None:
             functions["contexts"] = self.contexts
+        if self.path is not None:
+            functions["path"] = self.path
         return Snapshot(functions, KINDS.get(self.name) is self)
 
     @property
@@ -311,6 +317,21 @@ def rewards_in_contexts(contexts: Callable[..., None] | None, rounds: str) -> Re
     """Return Gaussian rewards whose means change with the round's features."""
     draw = _draw_on_sphere if contexts is None else contexts
     return Rewards("gaussian (contexts)", _draw_gaussian, rounds=rounds, contexts=draw)
+
+
+@lru_cache(maxsize=32)
+def rewards_along(kind: Rewards, path: Callable[..., None], own: bool) -> Rewards:
+    """Return a kind of reward with means that follow a path; with other means it has other laws."""
+    changes: dict[str, Any] = dict.fromkeys(("divergence", "log_likelihood_ratio", "deviation"))
+    return replace(
+        kind,
+        **changes,
+        name=f"{kind.name} (changing)",
+        bounds=kind.bounds if kind.unit else None,
+        brownian=False,
+        rounds="own path" if own else "path",
+        path=path,
+    )
 
 
 def _draw_mean(mean: float, scale: float, stream: Words) -> float:

@@ -86,6 +86,7 @@ class Specification:
             largest_gap=self.problem.largest_gap,
             failure_cost=failure_cost(self.problem, self.horizon),
             stops=self._form.family.rule.can_stop,
+            change=0 if isinstance(self.problem, Prior) else self.problem.last_change(self.horizon),
         )
 
     @cached_property
@@ -170,10 +171,20 @@ class Specification:
 
     def play(self, first: int, runs: int, stop: Flags | None = None) -> Moments:
         """Play runs; once ``stop[0]`` is true, `Stopped` is raised promptly."""
-        outcome, gaps = self._outcome(first, runs, stop)
+        spread = self._spread
+        outcome, gaps = self._outcome(first, runs, stop, spread is not None)
         pulls = outcome.pulls[:, self.mixture.arm]
         weights = run_weights(self.mixture, self.problem, outcome.noise, pulls)
-        return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap)
+        return Moments.of(outcome, weights, gaps, first, self.problem.largest_gap, spread)
+
+    @cached_property
+    def _spread(self) -> Floats | None:
+        """The standard deviation of one reward of each arm; None if it is not known, or changes."""
+        problem, deviation = self.problem, self.problem.rewards.deviation
+        if deviation is None or problem.rewards.rounds or not isinstance(problem, Problem):
+            return None
+        arms = zip(problem.means.tolist(), problem.scales.tolist(), strict=True)
+        return np.array([deviation(mean, scale) for mean, scale in arms])
 
     def outcome(
         self, first: int, runs: int, stop: Flags | None = None, by_arm: bool = False
@@ -217,7 +228,8 @@ class Specification:
         return Rows(first + places, heard, scales, gaps, drawn.sigma[places])
 
     def _game(self, problem: Problem) -> engines.Game:
-        game = engines.new_game(self._engine, problem, self.horizon, self.checkpoints, self.mixture)
+        how = self.checkpoints, self.mixture, self.policy.forget
+        game = engines.new_game(self._engine, problem, self.horizon, *how)
         if isinstance(self.problem, Prior):  # whose problems differ, whatever this one is like
             widths = engines.luck_widths(problem.arms, self.checkpoints)
             game = game._replace(widths=widths)

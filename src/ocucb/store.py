@@ -52,7 +52,8 @@ _TABLES = (
         prior integer not null,
         largest_gap real not null,
         failure_cost real not null,
-        stops integer not null
+        stops integer not null,
+        change integer not null
     )""",
     """create table blocks (
         simulation integer not null references simulations,
@@ -86,6 +87,7 @@ _SOUND = {
         *(f"typeof({name}) = 'text'" for name in ("problem", "rewards", "seed", "version")),
         "sampling in ('plain', 'tilted') and typeof(prior) = 'integer' and prior in (0, 1)",
         "typeof(stops) = 'integer' and stops in (0, 1)",
+        "typeof(change) = 'integer' and change >= 0",
         *(
             f"typeof({name}) = 'real' and {name} >= 0 and {name} < 9e999"
             for name in ("largest_gap", "failure_cost")

@@ -77,11 +77,12 @@ class _Match:
         self.who = f"{policy.label} on the {engine.name} engine"
         self.kernel = kernel_of(policy.family, problem.rewards, engine)
         self.values, self.key = policy.arguments(_HORIZON), stream_key(1, "testing")
+        self.forget = policy.forget
         self.go = np.zeros(1, dtype=np.bool_)
 
     def game(self, *checkpoints: int, mixture: importance.Mixture = importance.PLAIN) -> Game:
         times = np.array(checkpoints or [_HORIZON], dtype=np.int64)
-        return new_game(self.engine, self.problem, _HORIZON, times, mixture)
+        return new_game(self.engine, self.problem, _HORIZON, times, mixture, self.forget)
 
     def play(self, game: Game, first: int, runs: int) -> Outcome:
         outcome = new_outcome(runs, game)

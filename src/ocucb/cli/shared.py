@@ -53,7 +53,9 @@ Instance = Annotated[
         "NAME:KEY=VALUE,...",
         "One of the paper's instances, instead of --means: gap:K=10,gap=0.3, "
         "uniform:K=10, moss-failure:K=50, conjecture:K=50. Or arms with features: "
-        "sphere:d=5,K=20,seed=1, unit-vectors:K=10,gap=0.3, end-of-optimism:epsilon=0.01,reach=8.",
+        "sphere:d=5,K=20,seed=1, unit-vectors:K=10,gap=0.3, end-of-optimism:epsilon=0.01,reach=8. "
+        "Or means that change: switch:K=2,gap=0.3,at=5000, drifting:K=5,step=0.01, "
+        "seasonal:K=3,amplitude=0.3,period=1000.",
     ),
 ]
 Prior = Annotated[
@@ -132,6 +134,10 @@ def problem_of(means: str | None, problem: str | None, rewards: str, sigma: str 
         vector = [to_number(part, "--means") for part in means.split(",")]
         return problems.of_kind(rewards, vector, spread)
     made = instances.parse_problem(problem)
+    if made.rewards.rounds:
+        if rewards != "gaussian":
+            raise ValueError(f"--rewards {rewards} does not go with --problem {problem}.")
+        return made if spread is None else instances.parse_problem(problem, spread)
     other = problems.of_kind(rewards, made.means, spread)
     _, unequal, sigmas = other.name.partition(problems.UNEQUAL)
     name = f"{made.name}{unequal}{sigmas}"

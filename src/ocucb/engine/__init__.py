@@ -12,7 +12,7 @@ from .._text import remedy, shown
 from ..policies._families import Policy, PolicyFamily
 from ..problems import Problem
 from ..rewards import Rewards
-from . import linear, skip, skip_binary, skip_leader, skip_thompson, step
+from . import forgetting, linear, skip, skip_binary, skip_leader, skip_thompson, step
 from .base import ADVICE, LUCK, Engine, Game, Outcome, Rows, luck_widths, new_game, new_outcome
 from .run import Kernel
 
@@ -38,7 +38,7 @@ __all__ = [
 # Ties in cost go to the first.
 ENGINES = (
     *(skip.ENGINE, skip_binary.ENGINE, skip_leader.ENGINE, skip_thompson.ENGINE),
-    *(linear.ENGINE, step.ENGINE),
+    *(forgetting.ENGINE, linear.ENGINE, step.ENGINE),
 )
 
 # Increment whenever a seed gives different numbers than before: stores keep the two apart.

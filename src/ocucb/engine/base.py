@@ -104,7 +104,9 @@ class Game(NamedTuple):
     which some kinds of reward are drawn. `tilted` is the arm whose first
     rewards may be drawn with a lower mean, or -1; `mixture` is the table of a `Mixture`. `widths`
     are those of `luck_widths`, none if all suboptimal arms have the same gap. `features` are those
-    of the problem; where they change with the round, only their shape counts.
+    of the problem; where they change with the round, only their shape counts. `change` is the last
+    round of the game from which on the means are others, or 0; `forget` the policy's discount or
+    window, or 0.
 
     Loops do not hand a game to functions that are called often: that counts references to all its
     arrays. Functions inlined by `specialise` are no calls.
@@ -121,6 +123,8 @@ class Game(NamedTuple):
     table: Floats
     widths: Floats
     features: Floats
+    change: int
+    forget: float
 
 
 def luck_widths(arms: int, checkpoints: Counts) -> Floats:
@@ -135,6 +139,7 @@ def new_game(
     horizon: int,
     checkpoints: Counts,
     mixture: Mixture = PLAIN,
+    forget: float | None = None,
 ) -> Game:
     """Return what is played."""
     means = problem.means if engine.sums_rewards else np.zeros(problem.arms)
@@ -153,6 +158,8 @@ def new_game(
         problem.table,
         luck_widths(gaps.size, checkpoints) if differ else np.zeros(0),
         problem.features,
+        problem.last_change(horizon),
+        forget or 0.0,
     )
 
 
@@ -180,8 +187,9 @@ LUCK = ("of others", "of best", "by gap", "by share of gap")
 
 
 # Whether the arm that a run recommends is not a best one, its gap, and the rounds until a rule to
-# stop says so: the horizon, if it does not, or if there is none.
-ADVICE = ("wrong", "gap", "stopped")
+# stop says so: the horizon, if it does not, or if there is none. Since the means changed for the
+# last time, the regret, and the rounds until play had recovered, or all of them.
+ADVICE = ("wrong", "gap", "stopped", "since", "recovered")
 
 
 class Outcome(NamedTuple):
@@ -233,6 +241,8 @@ def skip_obstacle(
     """
     rule = policy.family.rule
     assert isinstance(rule, ArmRule)
+    if policy.forget is not None:
+        return "it forgets"
     is_index = isinstance(rule, IndexRule)
     if is_index and not isinstance(rule, BonusRule) and not whole:
         return "skip-ahead needs an index that is the mean plus a bonus"

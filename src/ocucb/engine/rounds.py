@@ -1,4 +1,4 @@
-"""Features and means that are drawn anew in each round.
+"""Features and means that are drawn anew in each round, or change with it.
 
 One of these fills the slot `next_round` of the scaffold: it writes the features that policies are
 told (`run.features`) and each arm's mean in that round (`run.drawn`).
@@ -16,6 +16,7 @@ from ..rewards import Rewards
 
 # Declared here, filled in by `specialise`.
 contexts: Callable[[Floats, float, Words], None]
+path: Callable[..., None]
 
 
 @kernel_part
@@ -26,6 +27,30 @@ def loss(means: Floats, arm: int) -> float:
         best = max(best, means[i])
     lost: float = best - means[arm]
     return lost
+
+
+# Places in `Run.rounds`, where means change: the first three of `run`; whether the arm that played
+# last was a best one; of the time since the last change, the regret, the share of best arms (see
+# `note_round`), and the rounds until it had recovered.
+PLAYED, LOST, NEXT, BEST, SINCE, SHARE, RECOVERED = range(7)
+MEMORY = 25.0  # rounds
+
+
+@kernel_part
+def note_round(rounds: Floats, lost: float, t: float, change: int) -> None:
+    """Add up what was lost, in all and since the last change; note when play has recovered.
+
+    It has once a best arm gets half of the recent rounds, that is, of rounds with weights that fall
+    by a factor of e every `MEMORY` rounds: 17 rounds after the change at the earliest.
+    """
+    rounds[LOST] += lost
+    rounds[BEST] = 1.0 if lost == 0.0 else 0.0
+    if change > 0 and t >= change:
+        rounds[SINCE] += lost
+        if rounds[RECOVERED] == 0.0:
+            rounds[SHARE] += (rounds[BEST] - rounds[SHARE]) / MEMORY
+            if rounds[SHARE] >= 0.5:
+                rounds[RECOVERED] = t - change + 1.0
 
 
 def no_round(game: Any, run: Any, t: float) -> None:
@@ -64,10 +89,26 @@ def data_round(game: Any, run: Any, t: float) -> None:
         run.drawn[i] = game.table[start + x.size + i]
 
 
-_WAYS = {"": no_round, "shared": shared_round, "disjoint": disjoint_round, "rows": data_round}
+def path_round(game: Any, run: Any, t: float) -> None:
+    """Go on along a path of means that the table describes."""
+    path(run.drawn, t, game.table, run.reward_rng)
+
+
+def own_round(game: Any, run: Any, t: float) -> None:
+    """Go on along a user's path of means."""
+    path(run.drawn, t, run.reward_rng)
+
+
+_WAYS = {
+    "": no_round,
+    "shared": shared_round,
+    "disjoint": disjoint_round,
+    "rows": data_round,
+    "path": path_round,
+    "own path": own_round,
+}
 
 
 def round_of(rewards: Rewards) -> Callable[[Any, Any, float], None]:
     """Return how a kind of reward draws the next round."""
-    inside = {} if rewards.contexts is None else {"contexts": rewards.code.compiled["contexts"]}
-    return specialise(_WAYS[rewards.rounds], inside, part=True)
+    return specialise(_WAYS[rewards.rounds], rewards.code.compiled, part=True)

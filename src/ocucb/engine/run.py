@@ -22,7 +22,7 @@ from ..importance import MARKS
 from ..random import CHOICES, REWARDS, start_stream, uniform
 from ..rewards import SAMPLERS, Rewards
 from .base import Game, Outcome, Plan, Rows, same_rows
-from .rounds import loss, round_of
+from .rounds import BEST, LOST, NEXT, PLAYED, RECOVERED, SINCE, loss, note_round, round_of
 
 # Declared here, filled in by `specialise`: the arms' rewards, the policy's needs, how it is played.
 draw: Callable[..., float]
@@ -33,9 +33,10 @@ next_round: Callable[[Any, Any, float], None]  # see `rounds`
 play_run: Callable[..., bool]
 stops: bool  # the policy has a rule to stop, which writes into its memory
 
-NEXT_MARK, TILT_END, OWED = 0, 1, 2  # places in `Run.mark`
+notes_reward: bool  # the engine has to know each reward
+
+NEXT_MARK, TILT_END, OWED, REWARD = 0, 1, 2, 3  # places in `Run.mark`
 STOPPED, ADVISED = 0, 1  # places in the memory of a policy that stops
-PLAYED, LOST, NEXT = 0, 1, 2  # places in `Run.rounds`
 
 
 class Stats(NamedTuple):
@@ -54,7 +55,8 @@ class Run(NamedTuple):
     the tilted arm, if any, may be lower at first. ``mark[NEXT_MARK]`` is the next number of its
     pulls at which its summed reward is recorded, ``mark[TILT_END]`` that at which its mean is no
     longer lower; ``mark[OWED]`` is the arm whose last reward, which decides nothing, was not drawn,
-    or -1. `memory` is what a choice policy remembers, or the model of a linear one;
+    or -1; ``mark[REWARD]`` the latest reward, if the engine has to know it. `memory` is what a
+    choice policy remembers, or the model of a linear one, or what one that forgets still knows;
     ``rounds[PLAYED]`` is how many rounds have been played; where means are drawn anew in each round
     (`drawn` has those of the next, ``rounds[NEXT]``, `features` what policies are told of it),
     ``rounds[LOST]`` is the regret.
@@ -207,7 +209,8 @@ def pass_marks(
         for i in range(game.gaps.size):
             total += game.gaps[i] * run.pulls[i]
         outcome.regret[row, done] = total
-        outcome.optimal[row, done] = 1.0 if game.gaps[arm] == 0.0 else 0.0
+        best = game.gaps[arm] == 0.0 if run.rounds.size <= LOST else run.rounds[BEST] > 0.0
+        outcome.optimal[row, done] = 1.0 if best else 0.0
         run.pulls[arm] = T
         add_luck(game, run, outcome, row, done)
         done += 1
@@ -240,10 +243,12 @@ def pull(game: Game, run: Run, arm: int, t: float, done: int, outcome: Outcome, 
     reward = draw_reward(arm, run.drawn[arm], game.scales[arm], game.table, run.reward_rng)
     if takes_variance:
         run.squares[arm] += squares_added(run.sums[arm], run.pulls[arm], reward)
+    if notes_reward:
+        run.mark[REWARD] = reward
     run.sums[arm] += reward
     run.pulls[arm] += 1.0
     if has_contexts:
-        run.rounds[LOST] += loss(run.drawn, arm)
+        note_round(run.rounds, loss(run.drawn, arm), t, game.change)
     marked = arm == game.tilted and run.pulls[arm] >= run.mark[NEXT_MARK]
     if marked or t == game.checkpoints[done]:
         done = pass_marks(game, run, arm, t, done, outcome, row)
@@ -339,6 +344,11 @@ def recommend(game: Game, run: Run, outcome: Outcome, row: int) -> None:
     outcome.advice[row, 0] = wrong / max(1.0, tied)
     outcome.advice[row, 1] = lost / max(1.0, tied)
     outcome.advice[row, 2] = rounds
+    outcome.advice[row, 3] = outcome.advice[row, 4] = 0.0
+    if game.change > 0 and run.rounds.size > LOST:
+        since = game.checkpoints[game.checkpoints.size - 1] - game.change + 1.0
+        outcome.advice[row, 3] = run.rounds[SINCE]
+        outcome.advice[row, 4] = run.rounds[RECOVERED] if run.rounds[RECOVERED] > 0.0 else since
 
 
 def play_each_once(game: Game, run: Run, outcome: Outcome, row: int) -> Any:
@@ -397,6 +407,8 @@ def play_runs(
             game.table,
             game.widths,
             game.features,
+            game.change,
+            game.forget,
         )
         start_run(its_game, run, key, rows.numbers[row])
         play_on(values, its_game, run, work, outcome, row, stop)
@@ -409,8 +421,9 @@ def _run_slots(rewards: Rewards) -> list[dict[str, Any]]:
     shared: dict[str, Any] = {"draw": rewards.draw}
     way = specialise(ways[rewards.inputs], shared, part=True, forced=True)
     shared |= {"has_contexts": bool(rewards.rounds), "next_round": round_of(rewards)}
-    for variance in (False, True):
+    for variance, noted in ((False, False), (True, False), (False, True)):
         slots: dict[str, Any] = {**shared, "draw_reward": way, "takes_variance": variance}
+        slots["notes_reward"] = noted
         slots["pull"] = specialise(pull, slots, part=True, forced=True)
         slots["leapt"] = specialise(leapt, slots, part=True, forced=True)
         slots["play_each_once"] = specialise(play_each_once, slots, part=True)
@@ -424,9 +437,14 @@ def ending(slots: dict[str, Any], stops: bool) -> dict[str, Any]:
     return {"finish_run": specialise(finish_run, {"recommend": advice}, part=True)}
 
 
-def run_slots(rewards: Rewards, takes_variance: bool = False) -> dict[str, Any]:
-    """Return the slots that all engines share; policies with the same rewards share their code."""
-    return dict(_run_slots(rewards)[takes_variance])
+def run_slots(
+    rewards: Rewards, takes_variance: bool = False, notes_reward: bool = False
+) -> dict[str, Any]:
+    """Return the slots that all engines share; policies with the same rewards share their code.
+
+    Where rewards are noted, the engine takes care of the variance.
+    """
+    return dict(_run_slots(rewards)[2 if notes_reward else int(takes_variance)])
 
 
 class Kernel:
@@ -470,8 +488,8 @@ class Kernel:
         state_size, memory_size = self._plan.state_size, self._plan.memory_size
         memory = np.zeros(memory_size(arms) if state_size is None else state_size(game))
         streams = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-        drawn, mark = game.means.copy(), np.full(3, np.inf)
-        rounds = np.zeros(3 if self._plan.slots["has_contexts"] else 1)
+        drawn, mark = game.means.copy(), np.full(4, np.inf)
+        rounds = np.zeros(RECOVERED + 1 if self._plan.slots["has_contexts"] else 1)
         given = (squares, drawn, mark, memory, *streams, rounds, game.features.copy())
         return Run(np.zeros(arms), np.zeros(arms), *given)
 

@@ -445,7 +445,7 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     assert isinstance(rule, IndexRule)
     kl = isinstance(rule, BernoulliKLRule)
     others = rule.takes_effective_arms and not (kl and rule.never_rises)
-    able = problem.rewards.binary and not others
+    able = problem.rewards.binary and not problem.rewards.rounds and not others
     whole = kl or (isinstance(rule, WholeIndexRule) and rule.lowest_mean is not None)
     return skip_obstacle(policy, problem, horizon, able, whole)
 

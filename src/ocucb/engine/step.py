@@ -334,6 +334,8 @@ def array_and_order(arms: int) -> tuple[Floats, Counts]:
 
 def _can_skip(rule: Rule, rewards: Rewards) -> bool:
     """Tell whether skip-ahead plays a policy that declares `unplayed_index`."""
+    if rewards.rounds:
+        return False
     if isinstance(rule, BernoulliKLRule):
         return rewards.binary
     alone = rewards.binary and not rule.takes_effective_arms
@@ -344,7 +346,9 @@ def _can_skip(rule: Rule, rewards: Rewards) -> bool:
 
 
 def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
-    """Return None: any policy can be played step by step, here or, given features, by `linear`."""
+    """Return None: any policy can be played step by step, if not here, by a neighbour."""
+    if policy.forget is not None:
+        return "it forgets"
     return "it looks at features" if isinstance(policy.family.rule, LinearRule) else None
 
 

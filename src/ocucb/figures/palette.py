@@ -65,7 +65,8 @@ _KINSHIP = {
     PURPLE: ("thompson", "beta-thompson", "normal-thompson", "mots", "bayes-ucb", "irs-fh"),
     ORANGE: ("gittins", "gittins-approx", "bernoulli-gittins", "successive-elimination", "lucb",
              "top-two-thompson"),
-    SKY: ("kl-ucb", "kl-ucb-plus", "kl-ucb-h-plus", "imed", "uniform"),
+    SKY: ("kl-ucb", "kl-ucb-plus", "kl-ucb-h-plus", "imed", "uniform",
+          "sle-ucb"),
     WINE: ("maillard", "kl-maillard", "light-tailed", "tsallis-inf", "improved-ucb",
            "explore-then-commit", "exp3"),
 }  # fmt: skip

@@ -31,6 +31,7 @@ _DEFAULTS = {
     "bayes-ucb": "paper",  # c = 0; proved from 5 on
     "mots": "theorem",  # α = 4, the least that is proved; ρ = 0.9 is ours
     "moss-anytime": "theorem",  # α = 1.35 minimises the constant of its bound
+    "sle-ucb": "theorem",  # so cautious that it plays nearly in turn at the league's horizons
     "ucb-v": "theorem",
 }
 

@@ -27,7 +27,7 @@ def needs_horizon(policy: Policy, problem: Problem) -> bool:
     found = []
     for horizon in _HORIZONS:
         rounds = np.unique(np.append(np.arange(1, _SAME + 1), horizon))
-        game = new_game(engine, problem, horizon, rounds)
+        game = new_game(engine, problem, horizon, rounds, forget=policy.forget)
         outcome = new_outcome(16, game)
         stop = np.zeros(1, dtype=np.bool_)
         kernel(policy.arguments(horizon), game, stream_key(1), 0, outcome, stop)

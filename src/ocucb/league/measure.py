@@ -70,6 +70,10 @@ class Cell:
     deviation: Uncertain
     failure: Uncertain
     median: float
+    # the largest standard deviation of an arm's pulls, as a share of the horizon, and how often the
+    # textbook's 95% interval of an arm holds at the end, on average over arms; nan: not known
+    instability: Uncertain
+    coverage: Uncertain
     disaster: Uncertain  # the probability of a disaster (`problems.disaster_level`)
     # An upper bound for it: two standard errors more. 0 where no run can be a disaster.
     disaster_bound: float
@@ -215,6 +219,9 @@ def read_cell(task: Task, job: Job) -> Cell:
         deviation=Uncertain(*result.deviation),
         failure=Uncertain(*result.failure),
         median=float(result.quantile(0.5)),
+        instability=Uncertain(*result.instability).times(1.0 / result.horizon),
+        # arms of a run are not independent: as if they were the same
+        coverage=Uncertain(float(result.coverage.mean()), float(result.coverage_stderr.mean())),
         disaster=tail,
         disaster_bound=min(1.0, tail.value + 2.0 * tail.error),
         disasters=_effective_disasters(result, level) if possible else 0.0,

@@ -162,7 +162,11 @@ def _tables(report: Report) -> str:
             )
     notes = f"""<p class="soft">Ratio: mean regret over the lowest of any policy on the problem.
 Geometric mean: ± two standard errors of the runs, and in brackets of the jackknife over problems.
-Standard deviation: in units of that lowest mean regret, geometric mean over problems. Disaster: a
+Standard deviation: in units of that lowest mean regret, geometric mean over problems. Instability:
+the standard deviation of the number of pulls of the arm with the largest, over n, averaged over
+problems. Textbook intervals: how often an arm's mean ± 1.96 standard errors, from the true variance
+of a reward, holds at the end, averaged over arms and problems; 95% if arms were played in turn.
+Both: where rewards are of a kind whose variance is known, and problems are not drawn. Disaster: a
 regret above {DISASTER:.0f}σ√(Kn), σ being the largest standard deviation of an arm's rewards; the
 largest probability over problems and all gaps of a worst case, or a bound where too few were seen.
 Defaults: parameters come from a theorem, from the experiments or advice of a paper, or are ours; –
@@ -175,11 +179,13 @@ well enough.</p>"""
 
 
 _TITLES = ("", "Policy", "Worst ratio", "Geometric mean, rank", "Standard deviation",
-           "P(disaster), worst", "Defaults", "Time", "Short")  # fmt: skip
+           "Instability", "Textbook intervals", "P(disaster), worst", "Defaults", "Time",
+           "Short")  # fmt: skip
 _PAIR_TITLES = ("Beside", "Regret relative to it", "Regret", "Problems with lower regret",
                 "With higher", "Of")  # fmt: skip
-_CONTEST_TITLES = ("Policy", "Mean regret", "Ratio", "Standard deviation", "P(disaster)", "Runs",
-                   "Effective runs", "Disasters seen", "Engine")  # fmt: skip
+_CONTEST_TITLES = ("Policy", "Mean regret", "Ratio", "Standard deviation", "Instability",
+                   "Textbook intervals", "P(disaster)", "Runs", "Effective runs",
+                   "Disasters seen", "Engine")  # fmt: skip
 
 
 def _head(titles: Sequence[str]) -> str:
@@ -194,11 +200,16 @@ def _row(number: int, order: int, row: Row) -> str:
         f"<tr><td>{number}</td><td>{_name(row.player)}{_missing(row)}</td>"
         f'<td>{_number(row.worst)}<br><span class="soft">{escape(row.worst.where)}</span></td>'
         f"<td>{_number(row.mean)}{_spread(row)}, {order}</td><td>{row.deviation:.2f}</td>"
+        f"<td>{_known(row.instability, '.3f')}</td><td>{_known(row.coverage, '.1%')}</td>"
         f"<td>{_chance(row.disaster, row.disaster_bound)}<br>"
         f'<span class="soft">{escape(row.disaster.where)}</span></td>'
         f"<td>{escape(row.player.defaults)}</td>"
         f'<td><span class="time">{took}</span></td><td>{row.few_runs or ""}</td></tr>'
     )
+
+
+def _known(value: float, style: str) -> str:
+    return f"{value:{style}}" if math.isfinite(value) else "–"
 
 
 def _name(player: Player) -> str:
@@ -235,6 +246,8 @@ def _contest(contest: Contest, report: Report) -> str:
             f"<td>{' '.join(with_error(cell.mean.value, 2 * cell.mean.error))}</td>"
             f"<td>{_number(ratio)}</td>"
             f"<td>{' '.join(with_error(cell.deviation.value, 2 * cell.deviation.error))}</td>"
+            f"<td>{_known(cell.instability.value, '.3f')}</td>"
+            f"<td>{_known(cell.coverage.value, '.1%')}</td>"
             f"<td>{_chance(risky.disaster, risky.disaster_bound)}</td>"
             f"<td>{cell.runs:,}{mark}</td><td>{cell.effective_runs:,.0f}</td>"
             f"<td>{risky.disasters:.0f}</td><td>{escape(cell.engine)}</td></tr>"

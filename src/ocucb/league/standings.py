@@ -46,6 +46,10 @@ class Row:
     spread: float
     # the geometric mean of its standard deviations, each in units of the best mean regret
     deviation: float
+    # averages of the largest deviation of an arm's pulls over the horizon, and of how often the
+    # textbook's 95% intervals hold, over the contests where they are known
+    instability: float
+    coverage: float
     # the probability of a disaster, and where, for the instance with the largest bound
     disaster: Uncertain
     disaster_bound: float  # that bound, which holds for every instance of every contest
@@ -143,6 +147,8 @@ class Standings:
             mean=geometric_mean(ratios),
             spread=jackknife(ratios),
             deviation=math.exp(sum(logs) / max(1, len(logs))),
+            instability=_average(cell.instability.value for cell in cells),
+            coverage=_average(cell.coverage.value for cell in cells),
             disaster=replace(worst.disaster, where=where.describe(worst.problem)),
             disaster_bound=worst.disaster_bound,
             disaster_floor=max(
@@ -195,6 +201,12 @@ def jackknife(ratios: Sequence[Uncertain]) -> float:
     if len(logs) < 2:
         return math.nan
     return math.exp(fmean(logs)) * stdev(logs) / math.sqrt(len(logs))
+
+
+def _average(values: Iterable[float]) -> float:
+    """Return the mean of those that are known; nan if none is."""
+    known = [value for value in values if math.isfinite(value)]
+    return fmean(known) if known else math.nan
 
 
 def _instances(player: Player, contest: Contest, cells: Mapping[Key, Cell]) -> list[Cell]:

@@ -13,7 +13,8 @@ from .measure import Cell
 from .problems import KINDS
 from .standings import Player, Row, Standings
 
-_ESTIMATES = ("mean", "deviation", "failure", "disaster")
+# files that are kept from earlier may lack the last two
+_ESTIMATES = ("mean", "deviation", "failure", "disaster", "instability", "coverage")
 _CELL = ("place", "policy", "label", "problem", "horizon", "engine", "sampling", "runs")
 _MORE = ("effective_runs", "median", "disaster_bound", "disasters", "reached")
 CELL_COLUMNS = (
@@ -35,6 +36,8 @@ _ROW: dict[str, Callable[[Row], Any]] = {
     "mean_ratio_stderr": lambda row: row.mean.error,
     "mean_ratio_jackknife": lambda row: row.spread,
     "deviation": lambda row: row.deviation,
+    "instability": lambda row: row.instability,
+    "coverage": lambda row: row.coverage,
     "disaster": lambda row: row.disaster.value,
     "disaster_stderr": lambda row: row.disaster.error,
     "disaster_bound": lambda row: row.disaster_bound,
@@ -80,7 +83,8 @@ def read_cells(path: Path) -> list[Cell]:
         facts |= {name: int(row[name]) for name in ("horizon", "runs")}
         facts |= {name: float(row[name]) for name in _MORE if name != "reached"}
         for name in _ESTIMATES:
-            facts[name] = Uncertain(float(row[name]), float(row[f"{name}_stderr"]))
+            value, stderr = (float(row.get(key, "nan")) for key in (name, f"{name}_stderr"))
+            facts[name] = Uncertain(value, stderr)
         return Cell(**facts, reached=row["reached"] == "True", seconds=math.nan)
 
     with open(path, encoding="utf-8", newline="") as file:

@@ -113,6 +113,8 @@ def to_rules(
         what = "does not look at" if linear else "needs arms with"
         other = "Bandit" if linear else "LinearBandit"
         raise ValueError(f"{given.label} {what} features: use ocucb.{other}.")
+    if given.forget is not None:
+        raise ValueError(f"a bandit cannot forget, but {given.label} does: leave out forget=.")
     given = given.retaken()
     bounds, sigma = _scale(bounds, sigma)
     if horizon is None and given.family.table is not None:

@@ -192,6 +192,10 @@ def choice_policy(function: Callable[..., int], /, **facts: Any) -> PolicyFamily
         probabilities : callable
             ``probabilities(t, horizon, pulls, sums, sigma, memory, ...)`` writes the probability of
             each arm into the first entries of `memory`.
+        forgets : bool
+            `memory` is only room to work in: what is chosen depends on `pulls`, `sums` and
+            `squares` alone. So it can forget (see `forget` of a policy), and they need not be
+            whole numbers. It goes without saying where there is no memory.
         stops : bool
             It has a rule to stop. The first two numbers of `memory` are then the rounds that it
             took, 0 until then, and the number of the arm that it recommends, which it plays from
@@ -381,12 +385,12 @@ def _check_facts(
             f"{title}'s unplayed_index must be {', '.join(map(repr, known))} or None, "
             f"got {declared!r}."
         )
-    for name in ("binary", "needs_sigma", "concave", "check", "stops", "fixed_actions"):
+    for name in ("binary", "needs_sigma", "concave", "check", "stops", "forgets", "fixed_actions"):
         if not isinstance(facts.get(name, False), bool):
             raise ValueError(f"{title}'s {name} must be True or False, got {facts[name]!r}.")
     if facts.get("stops") and facts.get("memory") is None:
         raise TypeError(f"{title} declares stops, so it must declare memory, too.")
-    values = {"unplayed_index", "concave", "stops", "fixed_actions"}
+    values = {"unplayed_index", "concave", "stops", "forgets", "fixed_actions"}
     for name in sorted({"table"} | _declarations(*rules) - values):
         if facts.get(name) is None:
             continue

@@ -17,7 +17,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from .._memo import cached_property
 from .._text import remedy, shown, to_float
 from .._types import Floats
 from .._users import Snapshot
-from ._rules import BonusRule, GaussianKLRule, MomentKLRule, Rule
+from ._rules import ArmRule, BonusRule, ChoiceRule, GaussianKLRule, MomentKLRule, Rule
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,25 @@ class PolicyFamily:
             f"memory holds {self.rule.memory_size(arms)} (declare memory= for more)."
         )
 
-    def __call__(self, /, *args: float, **kwargs: float) -> Policy:
-        """Return the policy with these parameters and defaults for the others."""
+    @property
+    def can_forget(self) -> bool:
+        """Whether the rule depends on what the arms have paid, and on nothing that it remembers."""
+        forms = (self, self.bounded_form, self.variance_form)
+        rules = [form.rule for form in forms if form is not None]
+        return self.table is None and all(
+            isinstance(rule, ArmRule)
+            or (isinstance(rule, ChoiceRule) and (rule.memory is None or rule.forgets))
+            for rule in rules
+        )
+
+    def __call__(self, /, *args: float, forget: float | None = None, **kwargs: float) -> Policy:
+        """Return the policy with these parameters and defaults for the others.
+
+        It can forget what is long ago: `forget` is a discount between 0 and 1 for each round, or a
+        window of so many rounds.
+        """
+        if forget is not None and FORGET in self.defaults:
+            kwargs, forget = {**kwargs, FORGET: forget}, None
         names = list(self.defaults)
         if len(args) > len(names):
             most = f"{len(names) or 'no'} parameter{'' if len(names) == 1 else 's'}"
@@ -188,7 +205,19 @@ class PolicyFamily:
                     f"for {name} {proved.text}.",
                     stacklevel=2,
                 )
-        return Policy(self, tuple(values.values()))
+        if forget is not None:
+            forget = self._checked_forget(forget)
+        return Policy(self, tuple(values.values()), forget)
+
+    def _checked_forget(self, value: float) -> float:
+        if not self.can_forget:
+            raise ValueError(
+                f"{self.label} cannot forget, since it depends on more than what arms have paid."
+            )
+        number = to_float(value, f"{self.label}'s forget")
+        if not FORGETTING.holds(number):
+            raise ValueError(f"{self.label}'s forget must be {FORGETTING.text}, got {number:g}.")
+        return number
 
     def _checked(self, name: str, value: float) -> float:
         number = to_float(value, f"{self.label}'s {name}")
@@ -214,6 +243,12 @@ def formula_raised(error: Exception) -> str:
     """Say what a rule raised: the end of a sentence."""
     return f"its formula raised {type(error).__name__}" + f": {error}".rstrip(": .") + "."
 
+
+FORGET = "forget"  # the option that every policy has whose rule allows it
+FORGETTING = Range(
+    "a discount between 0 and 1, or a window of 2 rounds or more",
+    lambda value: 0.0 < value < 1.0 or (2.0 <= value < 2.0**53 and value == math.floor(value)),
+)
 
 # This package's policies by name, filled in by `ocucb.policies`: those that play any problem, and
 # those that need arms with features.
@@ -306,6 +341,8 @@ class Policy:
         The rule.
     values : tuple of float
         Its parameters, in the order of ``family.defaults``.
+    forget : float or None
+        What it forgets: the discount of each round, below 1, or the window; None if nothing.
 
     Examples
     --------
@@ -317,6 +354,7 @@ class Policy:
 
     family: PolicyFamily
     values: tuple[float, ...]
+    forget: float | None = None
 
     @property
     def name(self) -> str:
@@ -328,21 +366,28 @@ class Policy:
     def label(self) -> str:
         """The policy as in a figure's legend: only parameters that differ from their defaults."""
         mine, usual = self.parameters, self.family.defaults
-        unusual = [f"{name}={_written(mine[name])}" for name in mine if mine[name] != usual[name]]
+        unusual = [f"{key}={_written(mine[key])}" for key in mine if mine[key] != usual.get(key)]
         return f"{self.family.label}({', '.join(unusual)})" if unusual else self.family.label
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters by name."""
-        return dict(zip(self.family.defaults, self.values, strict=True))
+        """The parameters by name, with `forget` if it forgets."""
+        mine = dict(zip(self.family.defaults, self.values, strict=True))
+        return mine if self.forget is None else {**mine, FORGET: self.forget}
+
+    def changed(self, changes: Mapping[str, float]) -> Policy:
+        """Return the policy with other values of some parameters, taken as they are."""
+        mine = self.parameters | dict(changes)
+        values = tuple(mine[name] for name in self.family.defaults)
+        return Policy(self.family, values, mine.get(FORGET) if self.forget is not None else None)
 
     def on(self, bounded: bool, binary: bool = True) -> Policy:
         """Return the policy in the form that is played (see `PolicyFamily.form`)."""
-        return Policy(self.family.form(bounded, binary), self.values)
+        return replace(self, family=self.family.form(bounded, binary))
 
     def retaken(self) -> Policy:
         """Return the policy with its family as it is now (see `PolicyFamily.retaken`)."""
-        return Policy(self.family.retaken(), self.values)
+        return replace(self, family=self.family.retaken())
 
     def bonus(self, pulls: float, t: float, horizon: float, arms: float) -> float:
         """Return what an index policy adds to an arm's mean, in units of sigma.

@@ -46,6 +46,7 @@ OCUCBn: PolicyFamily
 OFUL: PolicyFamily
 OptimisticStart: PolicyFamily
 PhasedElimination: PolicyFamily
+SLEUCB: PolicyFamily
 Softmax: PolicyFamily
 SuccessiveElimination: PolicyFamily
 ThompsonSampling: PolicyFamily

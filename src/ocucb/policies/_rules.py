@@ -204,6 +204,7 @@ class ChoiceRule(Rule):
     challenger_index: Callable[..., float] | None = None
     probabilities: Callable[..., None] | None = None
     stops: bool = False
+    forgets: bool = False
 
     forms = (_CHOICE, (*_CHOICE[:4], "squares", *_CHOICE[4:]))
     kind = "choice"

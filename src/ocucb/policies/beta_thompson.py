@@ -22,6 +22,7 @@ def _probabilities(
     aliases=("beta-ts", "bernoulli-thompson"),
     reference="Thompson (1933); Kaufmann, Korda and Munos (2012); Agrawal and Goyal (2013)",
     memory=one_per_arm,
+    forgets=True,
     probabilities=_probabilities,
     binary=True,
     needs_sigma=False,

@@ -31,6 +31,7 @@ def greedy_probabilities(
     reference="Sutton and Barto (1998), Reinforcement learning",
     valid={"epsilon": between(0, 1)},
     memory=one_per_arm,
+    forgets=True,
     probabilities=greedy_probabilities,
     needs_sigma=False,
     aliases=("eps-greedy", "e-greedy", "egreedy"),

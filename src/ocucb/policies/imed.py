@@ -40,7 +40,7 @@ def _least(memory: Any, stream: Any) -> int:
     return largest(memory, stream)
 
 
-@choice_policy(memory=one_per_arm)
+@choice_policy(memory=one_per_arm, forgets=True)
 def _with_variance(
     t: float,
     horizon: float,
@@ -58,7 +58,7 @@ def _with_variance(
     return _least(memory, stream)
 
 
-@choice_policy(memory=one_per_arm, challenger_index=_unit_challenger_index)
+@choice_policy(memory=one_per_arm, forgets=True, challenger_index=_unit_challenger_index)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
@@ -75,6 +75,7 @@ def _on_unit_interval(
     reference="Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for "
     "semi-bounded rewards",
     memory=one_per_arm,
+    forgets=True,
     challenger_index=_challenger_index,
     bounded_form=_on_unit_interval,
     variance_form=_with_variance,

@@ -26,7 +26,7 @@ def unit_probabilities(
         memory[i] /= total
 
 
-@choice_policy(memory=one_per_arm, probabilities=unit_probabilities)
+@choice_policy(memory=one_per_arm, forgets=True, probabilities=unit_probabilities)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any
 ) -> int:
@@ -41,6 +41,7 @@ def _on_unit_interval(
     reference="Qin, Jun and Zhang (2023), Kullback-Leibler Maillard sampling for multi-armed "
     "bandits with bounded rewards",
     memory=one_per_arm,
+    forgets=True,
     probabilities=gaussian_probabilities,
     bounded_form=_on_unit_interval,
 )

@@ -33,6 +33,7 @@ def gaussian_probabilities(
     reference="Maillard (2013), doctoral thesis; Bian and Jun (2022), Maillard sampling: Boltzmann "
     "exploration done optimally",
     memory=one_per_arm,
+    forgets=True,
     probabilities=gaussian_probabilities,
 )
 def Maillard(

@@ -21,7 +21,7 @@ def _unit_probabilities(
     largest_of_beta(1.0 + hits / w, 1.0 + (pulls - hits) / w, memory, 0.0)
 
 
-@choice_policy(memory=one_per_arm, probabilities=_unit_probabilities)
+@choice_policy(memory=one_per_arm, forgets=True, probabilities=_unit_probabilities)
 def _on_unit_interval(
     t: float, horizon: float, pulls: Any, sums: Any, sigma: float, memory: Any, stream: Any,
     c: float = 0.3, psi: float = 2.0,

@@ -31,6 +31,7 @@ def _probabilities(
     "learning, section 2.3",
     valid={"temperature": above(0)},
     memory=one_per_arm,
+    forgets=True,
     probabilities=_probabilities,
     needs_sigma=False,
     aliases=("boltzmann", "boltzmann-exploration"),

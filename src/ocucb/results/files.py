@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from .._document import Damaged, is_amount, is_count, is_number, is_seed, is_text, take, take_list
+from .._document import (
+    Damaged,
+    is_amount,
+    is_count,
+    is_number,
+    is_seed,
+    is_text,
+    is_whole,
+    take,
+    take_list,
+)
 from .._files import replacing
 from .._types import Floats
 from .moments import BINS, SAMPLE_SIZE, Estimate
@@ -134,6 +144,7 @@ _WHOLE, _AMOUNTS = "a whole number from 1 to 2^53", "finite numbers, at least 0"
 TEXT = _single(is_text, "text")
 SAMPLING = _single(lambda value: value in SAMPLINGS, " or ".join(SAMPLINGS))
 COUNT = _single(is_count, _WHOLE)
+ROUND = _single(is_whole, "a whole number from 0 to 2^53")
 SEED = _single(is_seed, "a whole number, at least 0")
 TRUTH = _single(lambda value: isinstance(value, bool), "true or false")
 AMOUNT = _single(is_amount, "a number, at least 0", float)
@@ -143,6 +154,8 @@ AT_CHECKPOINTS = _several(_checkpoints, is_number, "finite numbers")
 ERRORS = _several(_checkpoints, _is_amount_or_unknown, _AMOUNTS)
 ERRORS["write"] = lambda errors, result: [finite(x) for x in errors]  # nan after a single run
 PER_ARM = _several(lambda document, arms: arms, is_amount, _AMOUNTS)
+PER_ARM_IF_KNOWN = _several(lambda document, arms: arms, _is_amount_or_unknown, _AMOUNTS)
+PER_ARM_IF_KNOWN["write"] = ERRORS["write"]
 PER_RUN = _several(_kept, is_number, "finite numbers")
 ROUNDS = {"write": lambda rounds, result: rounds.tolist(), "read": _read_rounds}
 WEIGHTS = {

@@ -20,13 +20,14 @@ from ..importance import MOST_WEIGHT
 from . import control_variates
 from .control_variates import FEWEST_FITTED, Curve
 
-FORMAT = 7  # of stores, which hold moments
+FORMAT = 8  # of stores, which hold moments
 SAMPLE_SIZE = 65_536  # runs whose individual regrets are kept, for quantiles
 BINS_PER_OCTAVE = 32
 BINS = 30 * BINS_PER_OCTAVE  # down to 1e-9 of the worst regret
 # What was not seen counts as this many runs, as a standard error: an event with an expectation of
 # 3 occurrences is missed with probability 5%, and k ± 2 sqrt(k + 1.5^2) covers Poisson means.
 UNSEEN = 1.5
+NORMAL_95 = 1.959963984540054  # standard errors to either side of a textbook interval
 SKEWED = 4.0  # the same where contributions differ in size: weights, squares
 
 
@@ -64,9 +65,18 @@ class Runs:
     """
 
     def __init__(
-        self, outcome: Outcome, weights: Floats, gaps: Floats, first: int, largest_gap: float
+        self,
+        outcome: Outcome,
+        weights: Floats,
+        gaps: Floats,
+        first: int,
+        largest_gap: float,
+        spread: Floats | None = None,
     ) -> None:
         self.weights, self.pulls = weights, outcome.pulls
+        self.pull_centres = np.rint(outcome.pulls.mean(axis=0))
+        self.pull_powers = _pull_powers(outcome.pulls - self.pull_centres, weights)
+        self.covered = _covered(outcome, weights, spread)
         self.luck = np.zeros((len(weights), len(LUCK)))
         self.luck[:, : outcome.luck.shape[2]] = outcome.luck[:, -1]
         self.kept = slice(max(0, SAMPLE_SIZE - first))
@@ -84,8 +94,8 @@ class Runs:
             weights[:, None] * np.ones(outcome.regret.shape),
         ]
         self.optimal_means = np.stack([part.mean(axis=0) for part in played], axis=1)
-        spread = [part - part.mean(axis=0) for part in played]
-        self.optimal_products = np.array([[(a * b).sum(axis=0) for b in spread] for a in spread]).T
+        apart = [part - part.mean(axis=0) for part in played]
+        self.optimal_products = np.array([[(a * b).sum(axis=0) for b in apart] for a in apart]).T
         terms = weights * np.stack([formula(self) for formula in TERMS.values()])
         self.term_means = terms.mean(axis=1)
         self.terms = terms - self.term_means[:, None]
@@ -110,10 +120,40 @@ def _curve_terms(outcome: Outcome, weights: Floats) -> tuple[Floats, Floats]:
     return means, control_variates.packed(products)
 
 
+def _pull_powers(away: Floats, weights: Floats) -> Floats:
+    """Return sums of w^j d^k for each arm, d the pulls minus the centre; j is 1, 2, k 0 to 4."""
+    powers = away[:, :, None] ** np.arange(5)
+    return np.stack([(powers * weights[:, None, None] ** j).sum(axis=0) for j in (1, 2)], axis=1)
+
+
+def _moved(powers: Floats, by: Floats) -> Floats:
+    """Return such sums with centres that are higher by `by`."""
+    moved = np.zeros(powers.shape)
+    for k in range(5):
+        for i in range(k + 1):
+            moved[:, :, k] += math.comb(k, i) * (-by[:, None]) ** (k - i) * powers[:, :, i]
+    return moved
+
+
+def _covered(outcome: Outcome, weights: Floats, spread: Floats | None) -> Floats:
+    """Return sums of w^j for each arm over runs that played it, and over those that cover it.
+
+    These are runs in which its mean lies within 1.96 standard errors of the mean of its rewards,
+    whose deviation is known. Skip-ahead may leave out the very last reward of a run.
+    """
+    if spread is None:
+        return np.zeros((outcome.pulls.shape[1], 2, 2))
+    played = outcome.pulls > 0
+    held = played & (np.abs(outcome.arm_noise) <= NORMAL_95 * spread * np.sqrt(outcome.pulls))
+    power = np.stack([weights, weights**2])
+    sums = [(power[:, :, None] * which).sum(axis=1).T for which in (played, held)]
+    return np.stack(sums, axis=2)
+
+
 # What is averaged over runs at the horizon, times their weights. The excess is the regret minus
 # `Moments.centre`, in units of `Moments.unit`. A run fails if the best arms get less than half of
 # its rounds. Of the arm that it recommends (`engine.ADVICE`), the gap is a share of the largest,
-# and the rounds until it stops are one of the horizon.
+# and the rounds until it stops are one of the horizon. So are regret and rounds since a change.
 TERMS: dict[str, Callable[[Runs], Any]] = {
     "weight": lambda runs: np.ones(runs.final.size),
     "excess": lambda runs: runs.excess,
@@ -123,6 +163,8 @@ TERMS: dict[str, Callable[[Runs], Any]] = {
     "gap": lambda runs: runs.advice[1] / runs.largest_gap,
     "stopped": lambda runs: runs.advice[2] < runs.horizon,
     "rounds": lambda runs: runs.advice[2] / runs.horizon,
+    "since": lambda runs: runs.advice[3] / runs.largest_gap / runs.horizon,
+    "recovery": lambda runs: runs.advice[4] / runs.horizon,
 }
 _ROW = {name: row for row, name in enumerate(TERMS)}
 
@@ -148,6 +190,15 @@ def _appended(earlier: Moments, later: Moments, name: str) -> Any:
     known = getattr(earlier, name)
     room = SAMPLE_SIZE - len(known)
     return np.concatenate([known, getattr(later, name)[:room]]) if room > 0 else known
+
+
+def _earlier(earlier: Moments, later: Moments, name: str) -> Any:
+    return getattr(earlier, name)
+
+
+def _recentred(earlier: Moments, later: Moments, name: str) -> Any:
+    by = earlier.pull_centres - later.pull_centres
+    return getattr(earlier, name) + _moved(getattr(later, name), by)
 
 
 def _products(means: str, packed: bool = False) -> _Merge:
@@ -204,7 +255,14 @@ class Moments:
     pulls: Floats = field(
         metadata=_kept(lambda r: (r.pulls * r.weights[:, None]).mean(axis=0), _averaged, "arms")
     )
-    centre: float = field(metadata=_kept(lambda r: r.centre, lambda a, b, name: a.centre))
+    centre: float = field(metadata=_kept(lambda r: r.centre, _earlier))
+    # of each arm, a number close to its mean pulls, and sums of w^j d^k, d the pulls minus that
+    pull_centres: Floats = field(metadata=_kept(lambda r: r.pull_centres, _earlier, "arms"))
+    pull_powers: Floats = field(
+        metadata=_kept(lambda r: r.pull_powers, _recentred, *("arms", 2, 5))
+    )
+    # of each arm, sums of w^j over runs that played it, and over those that cover its mean
+    covered: Floats = field(metadata=_kept(lambda r: r.covered, _added, *("arms", 2, 2)))
     # means of `TERMS` times w, and their summed products of deviations
     term_means: Floats = field(metadata=_kept(lambda r: r.term_means, _averaged, len(TERMS)))
     term_products: Floats = field(
@@ -237,13 +295,15 @@ class Moments:
         gaps: Floats,
         first: int = 0,
         largest_gap: float | None = None,
+        spread: Floats | None = None,
     ) -> Moments:
         """Reduce the outcome of a kernel, given runs' weights, arms' gaps and the first run.
 
-        Gaps may differ from run to run, a row each; then the largest has to be given.
+        Gaps may differ from run to run, a row each; then the largest has to be given. `spread` is
+        the standard deviation of one reward of each arm, where it and the arms' noise are known.
         """
         largest = float(gaps.max()) if largest_gap is None else largest_gap
-        runs = Runs(outcome, weights, gaps, first, largest)
+        runs = Runs(outcome, weights, gaps, first, largest, spread)
         values = {each.name: each.metadata["of"](runs) for each in _STATISTICS}
         return Moments(len(weights), **values)
 
@@ -397,6 +457,31 @@ class Moments:
         more = 2.0 * UNSEEN * float(self.weights.max()) * away**2 / self.runs
         unseen = 0.5 * (math.hypot(deviation, math.sqrt(more)) - deviation)
         return Estimate(deviation * self.unit, math.hypot(seen, unseen) * self.unit)
+
+    def pulls_deviation(self) -> tuple[Floats, Floats]:
+        """Return the standard deviation of each arm's pulls, and its standard error.
+
+        Sums are divided by the sum of the weights, so the error is that of a ratio.
+        """
+        if self.runs == 1:
+            nothing = np.full(self.pulls.size, math.nan)
+            return nothing, nothing
+        mean = self.pull_powers[:, 0, 1] / self.pull_powers[:, 0, 0]
+        first, second = np.moveaxis(_moved(self.pull_powers, mean), 1, 0)
+        variance = first[:, 2] / first[:, 0]
+        spread = second[:, 4] - 2.0 * variance * second[:, 2] + variance**2 * second[:, 0]
+        error = np.sqrt(np.maximum(spread, 0.0)) / first[:, 0]
+        deviation = np.sqrt(np.maximum(variance, 0.0) * self.runs / (self.runs - 1))
+        half = np.divide(error, 2.0 * deviation, out=np.zeros(mean.size), where=deviation > 0.0)
+        return deviation, half
+
+    def coverage(self) -> tuple[Floats, Floats]:
+        """Return how often the textbook interval of each arm holds, and the standard error."""
+        (played, held), (squares, of_held) = np.moveaxis(self.covered, (1, 2), (0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = held / played
+            spread = of_held * (1.0 - 2.0 * share) + share**2 * squares
+            return share, np.sqrt(np.maximum(spread, 0.0)) / played
 
     @property
     def kurtosis(self) -> float:

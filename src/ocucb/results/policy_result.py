@@ -16,7 +16,7 @@ from .control_variates import FEWEST_FITTED
 from .moments import UNSEEN, Estimate, Moments, bin_edges
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FORMAT = 6  # of saved results: raise it with any change to a field
+FORMAT = 7  # of saved results: raise it with any change to a field
 
 
 class Description(NamedTuple):
@@ -38,6 +38,7 @@ class Description(NamedTuple):
     largest_gap: float
     failure_cost: float  # the regret of a run that settles on the wrong arm
     stops: bool  # whether the policy has a rule to stop
+    change: int  # the last round from which on means are others, or 0
 
     def unseen(self, runs: int) -> Floats:
         """Return the standard error at each checkpoint owing to failures that no run has shown.
@@ -73,6 +74,14 @@ class PolicyResult:
     pulls : ndarray
         Mean number of pulls of each arm; not corrected for luck. With a prior, of the best arm of
         a run's problem, of the second best and so on; 0 counts where there is no such arm.
+    pulls_deviation, pulls_deviation_stderr : ndarray
+        The standard deviation of the number of pulls of each arm, from run to run, and its standard
+        error; not corrected for luck, nor for what was not seen.
+    coverage, coverage_stderr : ndarray
+        The probability that an arm's textbook interval at the horizon, its mean reward ± 1.96
+        standard deviations of one reward over the root of its pulls, holds its mean: 0.95, were its
+        pulls not chosen in view of rewards. nan with a prior, with means that change, and where the
+        deviation of rewards is not known.
     sample, weights : ndarray
         Individual final regrets of the first 65,536 runs, and their weights.
     seconds : float
@@ -88,7 +97,7 @@ class PolicyResult:
     wrong : Estimate
         The probability of a wrong recommendation: that the arm whose rewards have the largest mean
         at the end (drawn where several have) is not a best one. A policy that has stopped
-        recommends the arm that it stopped for.
+        recommends the arm that it stopped for. nan where means change with the round.
     simple_regret : Estimate
         The mean gap of the arm that is recommended.
     stopped : Estimate
@@ -97,6 +106,14 @@ class PolicyResult:
         The mean number of rounds until then, counting runs that have not stopped with the horizon.
         Its error does not allow for runs that would not have stopped, if none was seen; that of
         `stopped` does.
+    change : int
+        The last round from which on the problem's means are others; 0 if they do not change, or
+        change all the time.
+    since_change : Estimate
+        The mean regret from that round on; 0 without one.
+    recovery : Estimate
+        The mean number of rounds, from that one on, until a best arm gets half of the recent ones,
+        weighted by a factor of e less every 25 rounds. Runs in which it never does count with all.
     histogram : ndarray
         Sums of weights, and of squared weights, by final regret; read it with `tail`.
     worst : float
@@ -138,6 +155,10 @@ class PolicyResult:
     optimal_stderr: Floats = field(metadata=files.ERRORS)
     control_variates: bool = field(metadata=files.TRUTH)
     pulls: Floats = field(metadata=files.PER_ARM)
+    pulls_deviation: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    pulls_deviation_stderr: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    coverage: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
+    coverage_stderr: Floats = field(metadata=files.PER_ARM_IF_KNOWN)
     sample: Floats = field(metadata=files.PER_RUN)
     weights: Floats = field(metadata=files.WEIGHTS)
     seconds: float = field(metadata=files.AMOUNT)
@@ -149,6 +170,9 @@ class PolicyResult:
     simple_regret: Estimate = field(metadata=files.ESTIMATE)
     stopped: Estimate = field(metadata=files.ESTIMATE)
     stopping_time: Estimate = field(metadata=files.ESTIMATE)
+    change: int = field(metadata=files.ROUND)
+    since_change: Estimate = field(metadata=files.ESTIMATE)
+    recovery: Estimate = field(metadata=files.ESTIMATE)
     histogram: Floats = field(metadata=files.HISTOGRAM)
     worst: float = field(metadata=files.AMOUNT)
 
@@ -161,6 +185,12 @@ class PolicyResult:
     def mean_regret(self) -> float:
         """Mean pseudo-regret at the horizon."""
         return float(self.regret[-1])
+
+    @property
+    def instability(self) -> Estimate:
+        """The largest standard deviation of an arm's number of pulls, and its standard error."""
+        arm = int(np.argmax(self.pulls_deviation))
+        return Estimate(float(self.pulls_deviation[arm]), float(self.pulls_deviation_stderr[arm]))
 
     def quantile(self, level: float | Sequence[float]) -> Any:
         """Return quantiles of the final regret, from the first 65,536 runs.
@@ -273,6 +303,8 @@ class PolicyResult:
             "stderr": files.finite(self.stderr[-1]),
             "quantiles": {f"{q:g}": float(x) for q, x in zip(QUANTILES, levels, strict=True)},
             "mean_pulls": self.pulls.tolist(),
+            "pulls_deviation": [files.finite(x) for x in self.pulls_deviation],
+            "coverage": [files.finite(x) for x in self.coverage],
             "engine": self.engine,
             "seconds": self.seconds,
             "deviation": _pair(self.deviation),
@@ -281,6 +313,9 @@ class PolicyResult:
             "simple_regret": _pair(self.simple_regret),
             "stopped": _pair(self.stopped),
             "stopping_time": _pair(self.stopping_time),
+            "change": self.change,
+            "since_change": _pair(self.since_change),
+            "recovery": _pair(self.recovery),
             "sampling": self.sampling,
             "control_variates": self.control_variates,
             "effective_runs": files.finite(self.effective_runs),
@@ -304,9 +339,13 @@ def policy_result(
     gaps = np.max(played.means) - played.means
     worst = played.horizon * played.largest_gap
     least = float(gaps[gaps > 0.0].min(initial=np.max(gaps)))
-    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling")
+    said = ("policy", "label", "engine", "horizon", "checkpoints", "sampling", "change")
     never = Estimate(0.0, 0.0)
+    # where means change, nobody can say which arm should have been recommended
+    tied = never if played.largest_gap == 0.0 else Estimate(math.nan, math.nan)
     optimal, optimal_stderr = merged.optimal()
+    pulls_deviation, pulls_deviation_stderr = merged.pulls_deviation()
+    coverage, coverage_stderr = merged.coverage()
     kept = ("runs", "sample", "weights", "weight", "histogram")
     return PolicyResult(
         **{name: getattr(played, name) for name in said},
@@ -317,15 +356,21 @@ def policy_result(
         optimal_stderr=optimal_stderr,
         control_variates=curve.corrected,
         pulls=merged.pulls / merged.weight.value,  # so that they add up to the horizon
+        pulls_deviation=pulls_deviation,
+        pulls_deviation_stderr=pulls_deviation_stderr,
+        coverage=coverage,
+        coverage_stderr=coverage_stderr,
         seconds=seconds,
         deviation=merged.deviation(worst),
         failure=merged.failure(0.5 * played.horizon * least),
-        wrong=merged.share("wrong") if least > 0.0 else never,
-        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else never,
+        wrong=merged.share("wrong") if least > 0.0 else tied,
+        simple_regret=_times(merged.share("gap"), played.largest_gap) if least > 0.0 else tied,
         stopped=merged.share("stopped") if played.stops else never,
         stopping_time=_times(merged.skewed("rounds"), played.horizon)
         if played.stops
         else Estimate(float(played.horizon), 0.0),
+        since_change=_times(merged.skewed("since"), worst) if played.change else never,
+        recovery=_times(merged.skewed("recovery"), played.horizon) if played.change else never,
         worst=worst,
     )
 

@@ -115,6 +115,7 @@ class SimulationResult(Records):
             lines.append(
                 "Bayes regret: each run has a problem of its own, the same for all policies."
             )
+        lines += self._since_change()
         helped = [
             player for player in self if player.sampling != "plain" or player.control_variates
         ]
@@ -126,6 +127,18 @@ class SimulationResult(Records):
                 f"With fewer than {FEWEST_TILTED} plain runs, error bars can miss rare failures."
             )
         return lines
+
+    def _since_change(self) -> list[str]:
+        """Return what happened since the means changed, if they did."""
+        change = self.policies[0].change
+        if not change:
+            return []
+        told = [
+            f"{player.label} {_with_bar(player.since_change)} (recovers in "
+            f"{_with_bar(player.recovery)} rounds)"
+            for player in self
+        ]
+        return [f"Regret since the change in round {change:,}: {', '.join(told)}."]
 
     def _cells(self) -> list[tuple[str, ...]]:
         columns = [title for title in _TABLE if title not in ("engine", "seconds")]
@@ -238,9 +251,16 @@ _docstrings.complete([SimulationResult.plot, SimulationResult.plot_tail], _docst
 def _chance(estimate: Estimate) -> str:
     """Write a probability, or an upper bound where its error is larger than half of it."""
     value, stderr = estimate
+    if value != value:
+        return "–"
     if value < 2.0 * stderr:
         return f"< {100.0 * min(1.0, value + 2.0 * stderr):.2g}%"
     return f"{100.0 * value:.3g}%"
+
+
+def _with_bar(estimate: Estimate) -> str:
+    """Write a number and two standard errors."""
+    return " ".join(with_error(estimate.value, 2.0 * estimate.stderr))
 
 
 def _at_end(player: PolicyResult, i: int, value: float) -> float | None:

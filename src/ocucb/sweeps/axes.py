@@ -142,7 +142,7 @@ def _over_parameter(players: list[Policy], problem: AnyProblem, horizon: int, ov
         if values is not None and not np.array_equal(values, mine[order]):
             raise ValueError(f"every curve needs the same values of {over}.")
         values = mine[order]
-        unusual = [f"{key}={value:g}" for key, value in others if value != family.defaults[key]]
+        unusual = [f"{key}={value:g}" for key, value in others if value != family.defaults.get(key)]
         inside = ",".join(f"{key}={value!r}".removesuffix(".0") for key, value in others)
         name = f"{family.name}:{inside}" if others else family.name
         label = f"{family.label}({', '.join(unusual)})" if unusual else family.label

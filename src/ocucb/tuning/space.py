@@ -1,6 +1,7 @@
 """Where to search: the parameters of a policy as coordinates in the unit cube.
 
-A parameter whose range lies above 0 is searched on a logarithmic scale, any other on a linear one.
+A parameter whose range lies above 0 is searched on a logarithmic scale, any other on a linear one;
+of a discount (`forget`), its distance from 1.
 Values have three digits: what is measured is what is printed, and more digits would mean nothing.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from .._text import shown, to_float
 from .._types import Floats
 from ..policies import Policy, Range
+from ..policies._families import FORGET, FORGETTING
 
 _FACTOR = 8.0  # by default, from an eighth of a parameter's value to eight times that
 _AROUND_ZERO = 4.0  # by default, as far from a value of 0
@@ -36,6 +38,11 @@ class Axis:
         """Whether its scale is logarithmic."""
         return self.low > 0.0
 
+    @property
+    def fades(self) -> bool:
+        """Whether it is a discount, whose distance from 1 has a logarithmic scale."""
+        return self.name == FORGET and self.high < 1.0
+
     def value(self, unit: float) -> float:
         """Return the value at a coordinate between 0 and 1.
 
@@ -43,7 +50,13 @@ class Axis:
         --------
         >>> Axis("alpha", 1.0, 100.0, False).value(0.5), Axis("m", 1.0, 100.0, True).value(0.13)
         (10.0, 2.0)
+        >>> Axis("forget", 0.9, 0.9999, False).value(0.5)
+        0.99684
         """
+        if self.fades:
+            short, long = 1.0 - self.low, 1.0 - self.high
+            value = 1.0 - float(f"{short * (long / short) ** unit:.3g}")
+            return min(max(float(f"{value:.12g}"), self.low), self.high)
         if self.log:
             value = self.low * (self.high / self.low) ** unit
         else:
@@ -55,6 +68,9 @@ class Axis:
         """Return the coordinate of a value, which may lie outside the range."""
         if self.low == self.high:
             return 0.5
+        if self.fades:
+            short, long = 1.0 - self.low, 1.0 - self.high
+            return math.log(max(1.0 - value, 1e-9 * long) / short) / math.log(long / short)
         if self.log:
             place = max(value, 1e-9 * self.low)
             return math.log(place / self.low) / math.log(self.high / self.low)
@@ -72,7 +88,7 @@ class Space:
         """Return the policy at a point of the unit cube."""
         values = {axis.name: axis.value(float(u)) for axis, u in zip(self.axes, place, strict=True)}
         # not by a call, which would warn wherever no bound is proved
-        return Policy(self.start.family, tuple((self.start.parameters | values).values()))
+        return self.start.changed(values)
 
     def place(self, policy: Policy) -> Floats:
         """Return the point of a policy."""
@@ -117,9 +133,9 @@ def check_ranges(given: Any, policies: list[Policy]) -> dict[str, tuple[float, f
 
 
 def _given_axis(start: Policy, name: str, ends: tuple[float, float]) -> Axis:
-    valid = start.family.valid.get(name)
-    whole = valid is not None and valid.whole
     low, high = ends
+    valid = _valid(start, name, high)
+    whole = valid is not None and valid.whole
     if whole:
         low, high = float(math.ceil(low)), float(math.floor(high))
         if low >= high:
@@ -131,9 +147,19 @@ def _given_axis(start: Policy, name: str, ends: tuple[float, float]) -> Axis:
     return Axis(name, low, high, whole)
 
 
+def _valid(start: Policy, name: str, value: float) -> Range | None:
+    """Return the values that a parameter can have; with a window, `forget` stays one."""
+    if name == FORGET and start.forget is not None:
+        return replace(FORGETTING, whole=value >= 1.0)
+    return start.family.valid.get(name)
+
+
 def _default_axis(start: Policy, name: str) -> Axis:
-    value, valid = start.parameters[name], start.family.valid.get(name)
-    if value == 0.0:
+    value = start.parameters[name]
+    valid = _valid(start, name, value)
+    if name == FORGET and start.forget is not None and value < 1.0:  # a memory 8 times as long
+        low, high = max(0.0, 1.0 - _FACTOR * (1.0 - value)), 1.0 - (1.0 - value) / _FACTOR
+    elif value == 0.0:
         low, high = -_AROUND_ZERO, _AROUND_ZERO
     else:
         low, high = sorted((value / _FACTOR, value * _FACTOR))
