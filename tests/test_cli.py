@@ -141,6 +141,7 @@ EVERY_OUTPUT = [
     [*CHEAP, "--csv"],
     [*CHEAP, "--save"],
     [*CHEAP, "--plot"],
+    ["trace", "-p", "uniform", "--means", "0,-1", "-n", "10", "--plot"],
     ["results", "none.db", "--csv"],
     ["results", "none.db", "--plot"],
     ["gittins", "9", "1", "--plot", "--out"],
@@ -350,7 +351,7 @@ def test_policies_lists_every_policy():
 
 def test_help_teaches_and_imports_nothing_heavy():
     assert not {"numba", "numpy", "matplotlib", "scipy"} & _modules_after_help()
-    for command in "simulate policies gittins reproduce league theory analyse".split():
+    for command in "simulate trace policies gittins reproduce league theory analyse lab".split():
         text = run(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout
         assert "Example" in text
         assert f"ocucb {command}" in text

@@ -34,7 +34,8 @@ def test_every_module_can_be_imported():
     done = without("""
 import importlib, pkgutil, ocucb
 for module in pkgutil.walk_packages(ocucb.__path__, "ocucb."):
-    if module.name != "ocucb.__main__" and not module.name.startswith("ocucb.serve."):
+    optional = module.name.startswith(("ocucb.serve.", "ocucb.lab."))
+    if module.name != "ocucb.__main__" and not optional:
         importlib.import_module(module.name)
 """)
     assert done.returncode == 0, done.stderr
@@ -52,7 +53,7 @@ def test_dask_names_its_extra(line):
     assert "dask" in EXTRAS
 
 
-@pytest.mark.parametrize("line", ["serve", "serve check"])
+@pytest.mark.parametrize("line", ["serve", "serve check", "lab"])
 def test_the_service_names_its_extra(line, tmp_path):
     done = without(
         f"import os\nos.chdir({str(tmp_path)!r})\n" + "from ocucb.cli import main\nmain()",
@@ -60,7 +61,8 @@ def test_the_service_names_its_extra(line, tmp_path):
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    needs = r"Error: ocucb serve needs more packages \(\w+\): pip install 'ocucb\[serve\]'\.\n"
+    name = line.partition(" ")[0]
+    needs = rf"Error: ocucb {name} needs more packages \(\w+\): pip install 'ocucb\[serve\]'\.\n"
     assert re.fullmatch(needs, done.stderr)
     assert list(tmp_path.iterdir()) == []
     assert "serve" in EXTRAS
