@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 
 from ocucb.serve.client import Client
@@ -157,6 +158,65 @@ def rates(title: str, store: str, beside: str, sqlite: bool) -> str:
     best, plain = (max(measured) for measured in zip(*pairs, strict=True))
     mark = "" if best >= 0.5 * plain else " **missed**"
     return f"| {title} | {best:.0f} | {plain:.0f} | {best / plain:.2f}{mark} | 0.5 |"
+
+
+def waits(title: str, store: str) -> str:
+    """Return how long a decision takes at half the load that a server can bear, and the first."""
+    with playing(store) as ((server,), token):
+        measure = served(server, token)
+        measure()
+        half = 0.5 * max(measure() for _ in range(ROUNDS))
+        times: list[float] = []
+        threads = [
+            threading.Thread(target=_ask_at, args=(server.port, token, half / CLIENTS, i, times))
+            for i in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    firsts = [_first(store, token) for _ in range(ROUNDS)]
+    p50, p99 = (1e3 * float(x) for x in np.quantile(times, (0.5, 0.99)))
+    first = 1e3 * max(firsts)
+    mark = "" if first < 100.0 else " **missed**"
+    return f"| {title} | {half:.0f} | {p50:.1f} ms | {p99:.1f} ms | {first:.0f} ms{mark} | 100 ms |"
+
+
+def _ask_at(port: int, token: str, rate: float, number: int, times: list[float]) -> None:
+    """Ask so many times a second, for `SECONDS`; a request that must wait for others is late."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}", "Content-Length": "0"}
+    began = time.perf_counter() + number / (CLIENTS * rate)
+    for i in range(round(rate * SECONDS)):
+        due = began + i / rate
+        time.sleep(max(0.0, due - time.perf_counter()))
+        key = {"Idempotency-Key": uuid.uuid4().hex}
+        connection.request("POST", f"{PATH}/decisions", headers={**headers, **key})
+        json.load(connection.getresponse())
+        times.append(time.perf_counter() - due)
+    connection.close()
+
+
+def _first(store: str, token: str) -> float:
+    """Return how long the first decision takes of a server that says that it is ready."""
+    server = Server(store, "--log-level", "warning")
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        ready = False
+        while not ready:
+            time.sleep(0.05)
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            answer.read()
+            ready = answer.status == 200
+        began = time.perf_counter()
+        connection.request(
+            "POST", f"{PATH}/decisions", headers={"Authorization": f"Bearer {token}"}
+        )
+        assert len(json.load(connection.getresponse())["decisions"]) == 1
+        return time.perf_counter() - began
+    finally:
+        server.terminate()
 
 
 def kills(folder: Path, number: int, rounds: int) -> str:
@@ -312,6 +372,20 @@ def section() -> list[str]:
             stores = cluster.new_database(), cluster.new_database()
             lines.append(rates("PostgreSQL", *stores, False))
             print(lines[-1], flush=True)
+            lines += [
+                "",
+                f"One decision at half that load, from {CLIENTS} clients, counted from when it was "
+                f"due, and the first one of a server that says it is ready (worst of {ROUNDS}).",
+                "",
+                "| store | decisions/s | median | p99 | first | goal |",
+                "|---|---|---|---|---|---|",
+            ]
+            for title, store in (
+                ("SQLite", str(place / "d.db")),
+                ("PostgreSQL", cluster.new_database()),
+            ):
+                lines.append(waits(title, store))
+                print(lines[-1], flush=True)
             for sentence in (
                 lambda: together(cluster, 500),
                 lambda: memory(cluster, 6250),

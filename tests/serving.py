@@ -213,11 +213,24 @@ class Proxy:
 
 
 class Load:
-    """Clients that ask and tell as fast as they can, and note what was acknowledged."""
+    """Clients that ask and tell as fast as they can, and note what was acknowledged.
+
+    Each plays so many rounds, and with `on` more of them, until the context ends.
+    """
 
     def __init__(
-        self, urls: list[str], name: str, token: str, clients: int, rounds: int, batch: int = 1
+        self,
+        urls: list[str],
+        name: str,
+        token: str,
+        clients: int,
+        rounds: int,
+        batch: int = 1,
+        on: bool = False,
     ) -> None:
+        self._over = threading.Event()
+        if not on:
+            self._over.set()
         self._urls, self._name, self._token = urls, name, token
         self._rounds, self._batch = rounds, batch
         self.decisions: list[str] = []
@@ -234,6 +247,7 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         for thread in self._threads:
             thread.join(20 * _TIME)
         assert not any(thread.is_alive() for thread in self._threads)
@@ -247,7 +261,9 @@ class Load:
 
         url = self._urls[number % len(self._urls)]
         with Client(url, self._name, self._token, timeout=20, patience=_TIME) as client:
-            for step in range(self._rounds):
+            for step in itertools.count():
+                if step >= self._rounds and self._over.is_set():
+                    return
                 try:
                     decisions = client.ask(self._batch)
                     with self._lock:

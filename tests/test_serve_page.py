@@ -31,12 +31,12 @@ def played(tmp_path_factory):
     with Client(server.url, "shop", token) as client:
         client.create(
             NAMES, "ocucb", 5000, bounds=[0, 1], control="plain", control_share=0.1, floor=0.02,
-            expiry=3600, seed=1,
+            expiry=3600, seed=1, guardrail={"metric": "errors", "most": 0.5, "bounds": [0, 1]},
         )  # fmt: skip
         for _ in range(12):
             decisions = client.ask(25)
             rewards = [float(rng.random() < 0.2 + 0.1 * NAMES.index(d.arm)) for d in decisions]
-            client.tell(decisions[:23], rewards[:23])
+            client.tell(decisions[:23], rewards[:23], [0.0] * 23)
     yield server, token
     assert server.terminate() == 0
 
@@ -297,8 +297,11 @@ def look_at_the_bandit(browser):
     wait_until(lambda: browser.execute_script(drawn) == [len(NAMES), 2], "the charts")
     assert browser.title == "shop · ocucb", "no arm's name was run"
     assert look(browser, "main img, main script", "one.outerHTML") == []
-    names = look(browser, "#arms tbody td.name", "one.textContent")
+    names = look(browser, "#arms tbody td.name", "one.childNodes[1].textContent")
     assert names == [*NAMES[:-1], "plain (control)"]
+    guards = look(browser, "#arms .guard", "one.textContent")
+    assert len(guards) == len(NAMES)
+    assert all(one.startswith("errors should be at most 50.0%: 0.0% (0.0% to ") for one in guards)
     assert look(browser, "#key > span", "one.textContent") == NAMES
     widths = look(browser, "main canvas", "one.getBoundingClientRect().width")
     assert min(widths) > 200

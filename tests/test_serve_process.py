@@ -75,7 +75,7 @@ def test_servers_behind_a_proxy_are_restarted_one_by_one_and_nobody_notices(clus
     proxy = Proxy([server.port for server in running])
     with Client(proxy.url, "x", token) as client:
         client.create(**BANDIT, seed=5)
-    with Load([proxy.url], "x", token, clients=4, rounds=60) as load:
+    with Load([proxy.url], "x", token, clients=4, rounds=60, on=True) as load:
         for i, server in enumerate(running):
             wait_until(lambda i=i: len(load.rewards) >= 60 * (i + 1), f"restart {i}")
             assert not load.done
@@ -83,7 +83,7 @@ def test_servers_behind_a_proxy_are_restarted_one_by_one_and_nobody_notices(clus
             servers(store, "--log-level", "warning", port=server.port)
             wait_until(lambda server=server: get(f"{server.url}/readyz")[0] == 200, "ready")
     load.assert_all_there(opened, "x")
-    assert len(load.rewards) == 240
+    assert len(load.rewards) >= 240
     assert min(proxy.handed.values()) >= 2, "both were asked"
     proxy.close()
     opened.close()
@@ -357,7 +357,7 @@ def test_the_examples_of_the_documentation_work(tmp_path, servers):
     (python,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     server = servers(tmp_path / "store.db", "--log-level", "warning")
     token = server.token()
-    decision = ""
+    decision, told = "", False
     for line in lines:
         line = line.replace("http://127.0.0.1:8000", server.url).replace(
             "--json", "--silent --json"
@@ -371,7 +371,9 @@ def test_the_examples_of_the_documentation_work(tmp_path, servers):
         answer = json.loads(done.stdout)
         if "decisions" in answer:
             decision = answer["decisions"][0]["id"]
-    assert answer == {"rewards": [{"decision": decision, "status": "accepted"}]}
+        if line.endswith("/rewards"):
+            told = answer == {"rewards": [{"decision": decision, "status": "accepted"}]}
+    assert told
     exec(python.replace("http://127.0.0.1:8000", server.url), {"TOKEN": token})
     with Client(server.url, "colours", token) as client:
         assert client.summary()["totals"]["rewards"] == 2

@@ -31,10 +31,8 @@ from .turn import MOST_LEAD, Work
 log = logging.getLogger("ocucb.serve")
 
 # the rules that decide what is compiled
-_COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"} | {
-    "features",
-    "shared",
-}
+_COMPILED = {"policy", "horizon", "bounds", "sigma", "minimize", "floor", "control_share"}
+_COMPILED |= {"features", "shared", "guardrail"}
 SMALLEST_FLOOR = 1e-9  # below, traffic cannot be split: decisions have 53 random bits
 
 

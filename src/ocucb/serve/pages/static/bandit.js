@@ -52,8 +52,7 @@ function showArms(bandit) {
   id("arms").tBodies[0].replaceChildren(...bandit.arms.map((arm) => {
     const mark = arm.control ? " (control)" : arm.retired ? " (retired)" : "";
     const ends = bandit.features ? "" : arm.mean === null ? "no reward yet" : arm.low === null ? "too few rewards for an interval" : `${value(arm.low)} to ${value(arm.high)}`;
-    const bound = bandit.guardrail && (bandit.guardrail.most === null ? `at least ${bandit.guardrail.least}` : `at most ${bandit.guardrail.most}`);
-    const guard = bandit.guardrail ? [element("span", { class: "guard" }, guarded(bandit.guardrail, arm.guard, bound))] : [];
+    const guard = bandit.guardrail ? [element("span", { class: "guard" }, guarded(bandit.guardrail, arm.guard))] : [];
     const row = element("tr", {},
       cell("", "name", swatch(colour(arm.arm)), arm.arm + mark, ...guard),
       number("decisions", whole(arm.decisions)), number("share", percent(arm.share)),
@@ -97,8 +96,9 @@ function showWeights(bandit) {
 }
 
 // What is known of the guardrail's metric.
-function guarded({ metric, bounds }, { values, mean, low, high, violated }, bound) {
+function guarded({ metric, bounds, most, least }, { values, mean, low, high, violated }) {
   const value = bounds?.[0] === 0 && bounds?.[1] === 1 ? percent : decimal;
+  const bound = most === null ? `at least ${value(least)}` : `at most ${value(most)}`;
   if (!values) return `${metric} should be ${bound}: no value yet`;
   const ends = low === null ? "" : ` (${value(low)} to ${value(high)})`;
   return `${metric} should be ${bound}: ${value(mean)}${ends}${violated ? ", violated" : ""}`;

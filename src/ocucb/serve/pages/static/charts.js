@@ -33,7 +33,7 @@ function draw(id, points, datasets, y, legend) {
       x: {
         type: "linear", min: 0, max: points.at(-1).round, grid: { color: line },
         title: { display: true, text: "round, and when it was", color: ink },
-        ticks: { color: ink, maxTicksLimit: 7, maxRotation: 0, callback: (round) => [whole(round), when(round)] },
+        ticks: { color: ink, maxTicksLimit: 7, maxRotation: 0, includeBounds: false, callback: (round) => [whole(round), when(round)] },
       },
       y: { ...y, grid: { color: line }, ticks: { color: ink, maxTicksLimit: 6, callback: y.label } },
     },

@@ -47,8 +47,9 @@ export class Client {
   }
 
   // A decision; with a `count`, an array of them. A `unit` keeps its decision while that is open.
-  async ask({ count = null, unit = null } = {}) {
-    const body = { count: count ?? 1, ...(unit === null ? {} : { unit }) };
+  // `context`: the values of the features, if there are any.
+  async ask({ count = null, unit = null, context = null } = {}) {
+    const body = { count: count ?? 1, ...(unit === null ? {} : { unit }), ...(context === null ? {} : { context }) };
     const { decisions } = await this.#call("POST", "/decisions", body, { "Idempotency-Key": key() });
     return count === null ? decisions[0] : decisions;
   }
