@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import matplotlib.pyplot as plt
+from cycler import cycler
+
+from ocucb.figures import PALETTE
 
 
 def reset(gallery_conf: dict[str, Any], script: str) -> None:
     """Set the style, before each script; sphinx-gallery calls it after resetting matplotlib."""
     plt.rcParams.update(
-        {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+        {
+            "axes.prop_cycle": cycler(color=[style.color for style in PALETTE]),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+        }
     )

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
 
 import ocucb
+from ocucb.figures import BLUE, GREEN, RED
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -53,7 +54,7 @@ def race() -> None:
     """Draw one run of OCUCB: means, what is added to them, and whose index is largest."""
     rows = played()
     figure, axes = plt.subplots(figsize=(6.4, 3.2), dpi=75, layout="constrained")
-    colours = ("tab:blue", "tab:orange", "tab:green")
+    colours = [style.color for style in (BLUE, RED, GREEN)]
 
     def frame(i: int) -> None:
         means, bonuses, pulls, arm = rows[min(2 * i, len(rows) - 1)]

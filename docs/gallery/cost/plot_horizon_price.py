@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
+from ocucb import figures
 
 problem, horizons = (
     ocucb.gap(K=2, gap=0.3),
@@ -25,9 +26,8 @@ for knows, anytime in (("ocucb", "ocucb-n"), ("moss", "moss-anytime")):
     )
     ratio = means[:, 1] / means[:, 0]
     label = f"{results[0][1].label} / {results[0][0].label}"
-    axes.errorbar(
-        horizons, ratio, 2 * ratio * np.hypot(*shares.T), marker=".", label=label
-    )
+    look = {"marker": ".", "color": figures.POLICY_STYLES[knows].color}
+    axes.errorbar(horizons, ratio, 2 * ratio * np.hypot(*shares.T), label=label, **look)
 axes.axhline(1, color="black", linewidth=0.8)
 axes.set(xscale="log", xlabel="horizon n", ylabel="ratio of mean regrets")
 axes.legend()

@@ -11,11 +11,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
+from ocucb import figures
 
 figure, axes = plt.subplots(layout="constrained")
-for T, color in ((25, "tab:blue"), (200, "tab:orange")):
+for T, style in ((25, figures.BLUE), (200, figures.RED)):
     rates = np.arange(T + 1) / T
-    for policy, style in (("kl-ucb", "-"), ("ucb", "--")):
+    for policy, line in (("kl-ucb", "-"), ("ucb", "--")):
         indices = []
         for clicks in range(T + 1):
             bandit = ocucb.Bandit(
@@ -24,7 +25,8 @@ for T, color in ((25, "tab:blue"), (200, "tab:orange")):
             bandit.tell(["arm"] * T, [1] * clicks + [0] * (T - clicks))
             bandit.tell(["other"] * (999 - T), [0] * (999 - T))
             indices.append(bandit.summary().index[0])
-        axes.plot(rates, indices, style, color=color, label=f"{policy}, T = {T}")
+        label = f"{policy}, T = {T}"
+        axes.plot(rates, indices, line, color=style.color, label=label)
 axes.plot([0, 1], [0, 1], ":", color="grey")
 axes.set(xlabel="observed rate", ylabel="index", xlim=(0, 1), ylim=(0, 1.5))
 axes.legend()

@@ -10,16 +10,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
+from ocucb import figures
 
 problem, n = ocucb.uniform_arms(20), 100_000
-result = ocucb.simulate(["ucb", "thompson", "moss", "ocucb"], problem, n, 200, rng=1)
+policies = ["ucb", "thompson", "moss", "ocucb"]
+result = ocucb.simulate(policies, problem, n, 200, rng=1)
 
+styles = figures.policy_styles(policies).values()
 figure, axes = plt.subplots(layout="constrained")
 arms = np.arange(1, problem.arms + 1)
-for one, marker in zip(result, "osD^", strict=True):
-    axes.plot(
-        arms, one.pulls, marker=marker, markersize=4, linewidth=1, label=one.label
-    )
+for one, marker, style in zip(result, "osD^", styles, strict=True):
+    look = {"marker": marker, "markersize": 4, "linewidth": 1, "color": style.color}
+    axes.plot(arms, one.pulls, label=one.label, **look)
 limit = 2 * np.log(n) / problem.gaps[1:] ** 2
 axes.plot(arms[1:], limit, ":", color="black", label="2 log(n)/Δ²")
 axes.set(yscale="log", xlabel="arm (the best is 1)", ylabel="mean number of pulls")

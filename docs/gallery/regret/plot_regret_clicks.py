@@ -10,15 +10,18 @@ OCUCB know the horizon.
 import matplotlib.pyplot as plt
 
 import ocucb
+from ocucb import figures
 
 problem = ocucb.bernoulli([0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3])
 rounds = range(250, 10_001, 250)
 policies = ["ucb", "moss", "ocucb", "kl-ucb", "imed", "beta-thompson"]
 result = ocucb.simulate(policies, problem, 10_000, 150, rng=1, checkpoints=rounds)
 
+styles = figures.policy_styles(policies)
 figure, axes = plt.subplots(layout="constrained")
 for i, one in enumerate(result):
-    axes.plot(one.checkpoints, one.regret, "--" if i < 3 else "-", label=one.label)
+    color, line = styles[policies[i]].color, "--" if i < 3 else "-"
+    axes.plot(one.checkpoints, one.regret, line, color=color, label=one.label)
 axes.set(xlabel="visitors", ylabel="clicks lost", xlim=(0, 10_000), ylim=(0, None))
 axes.legend()
 plt.show()

@@ -10,6 +10,7 @@ sampling makes failures common and weights them.
 import matplotlib.pyplot as plt
 
 import ocucb
+from ocucb import figures
 
 problem, n = ocucb.gap(K=2, gap=0.3), 10_000
 truth = ocucb.simulate("ocucb", problem, n, 20_000, rng=0)[0].mean_regret
@@ -18,7 +19,8 @@ for axes, sampling in zip(both, ["plain", "tilted"], strict=True):
     for seed in range(1, 21):
         one = ocucb.simulate("ocucb", problem, n, 1000, rng=seed, sampling=sampling)[0]
         error = 2 * one.stderr[-1]
-        color = "tab:blue" if abs(one.mean_regret - truth) < error else "tab:red"
+        covers = abs(one.mean_regret - truth) < error
+        color = (figures.BLUE if covers else figures.RED).color
         axes.errorbar(
             one.mean_regret, seed, xerr=error, fmt="o", markersize=3, color=color
         )

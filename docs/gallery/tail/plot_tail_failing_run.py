@@ -10,10 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
+from ocucb import figures
 
 n, gap = 10_000, 0.3
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-for luck, label, color in ((0, "ordinary", "tab:blue"), (-1.8, "failure", "tab:red")):
+kinds = (0, "ordinary", figures.BLUE.color), (-1.8, "failure", figures.RED.color)
+for luck, label, color in kinds:
     bandit = ocucb.Bandit(["best", "other"], "ocucb", horizon=n, sigma=1, rng=1)
     rng, rewards, regret = np.random.default_rng(1), [], np.zeros(n)
     for t in range(n):

@@ -10,7 +10,7 @@ crosses a boundary.
 import matplotlib.pyplot as plt
 
 import ocucb
-from ocucb import theory
+from ocucb import figures, theory
 
 problem, n, alphas = ocucb.gap(K=2, gap=0.3), 10_000, [2.2, 2.6, 3, 3.5, 4, 5, 6]
 policies = [ocucb.OCUCB(alpha=a) for a in alphas]
@@ -24,8 +24,9 @@ p, error = (
     [player.failure.value for player in result],
     [2 * player.failure.stderr for player in result],
 )
-axes.errorbar(alphas, p, error, fmt="o", markersize=4, label="measured ± 2 s.e.")
-axes.plot(alphas, expected, "--", color="tab:orange", label="tail_estimate")
+look = {"fmt": "o", "markersize": 4, "color": figures.RED.color}
+axes.errorbar(alphas, p, error, label="measured ± 2 s.e.", **look)
+axes.plot(alphas, expected, "--", color=figures.BLUE.color, label="tail_estimate")
 axes.set(yscale="log", xlabel="α of OCUCB", ylabel="P(failure)")
 axes.legend()
 plt.show()

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
-from ocucb import theory
+from ocucb import figures, theory
 
 means, n = [0.0, -0.5], 10**8
 horizons = np.geomspace(100, n, 30).astype(int)
@@ -21,9 +21,10 @@ upper = [theory.ucb_bound(means, t).value for t in horizons]
 lower = [theory.promise_lower_bound(theory.ucb_bound, means, t).value for t in horizons]
 
 figure, axes = plt.subplots(layout="constrained")
-axes.plot(horizons, upper, "--", color="black", label="proved: at most")
-axes.plot(one.checkpoints, one.regret, color="tab:blue", label=one.label + ", measured")
-axes.plot(horizons, lower, ":", color="black", label="proved: at least")
+axes.plot(horizons, upper, "--", color=figures.GREY, label="proved: at most")
+color = figures.POLICY_STYLES["ucb"].color
+axes.plot(one.checkpoints, one.regret, color=color, label=one.label + ", measured")
+axes.plot(horizons, lower, ":", color=figures.GREY, label="proved: at least")
 axes.fill_between(horizons, lower, upper, color="grey", alpha=0.1, linewidth=0)
 axes.set(xscale="log", yscale="log", xlabel="round", ylabel="regret", ylim=(0.3, None))
 axes.legend()

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ocucb
+from ocucb import figures
 
 arms, policies = np.array([5, 10, 20, 50, 100, 200, 500, 1000]), ["moss", "ocucb"]
 results = [
@@ -21,8 +22,9 @@ figure, axes = plt.subplots(layout="constrained")
 for i, marker in enumerate("Do"):
     means = [result[i].mean_regret for result in results]
     errors = [2 * result[i].stderr[-1] for result in results]
+    look = {"marker": marker, "color": figures.POLICY_STYLES[policies[i]].color}
     label = results[0][i].label
-    axes.errorbar(arms, means / arms, errors / arms, marker=marker, label=label)
+    axes.errorbar(arms, means / arms, errors / arms, label=label, **look)
 axes.set(xscale="log", xlabel="arms K", ylabel="mean regret after K³ rounds, over K")
 axes.set_xticks(arms, [f"{K}" for K in arms])
 axes.minorticks_off()

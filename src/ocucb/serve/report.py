@@ -267,8 +267,10 @@ def _matches(patterns: Sequence[str]) -> Any:
     name = tables.bandits.c.name
     return sa.or_(
         *(
-            sa.func.substr(name, 1, len(one) - 1) == one[:-1] if one.endswith("*") else name == one
-            for one in patterns
+            sa.func.substr(name, 1, len(pattern) - 1) == pattern[:-1]
+            if pattern.endswith("*")
+            else name == pattern
+            for pattern in patterns
         )
     )
 

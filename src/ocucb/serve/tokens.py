@@ -48,7 +48,8 @@ class Token:
     def may_use(self, name: str) -> bool:
         """Tell whether it is good for a bandit."""
         return self.patterns is None or any(
-            name.startswith(one[:-1]) if one.endswith("*") else name == one for one in self.patterns
+            name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+            for pattern in self.patterns
         )
 
 
@@ -60,10 +61,11 @@ def check_token(
         raise ValueError(f"scope must be {' or '.join(SCOPES)}, got {scope!r}.")
     if len(label) > 200 or not label.isprintable():
         raise ValueError(f"label must be one line of at most 200 characters, got {label[:50]!r}.")
-    for one in bandits:
-        if not _PATTERN.fullmatch(one):
+    for pattern in bandits:
+        if not _PATTERN.fullmatch(pattern):
             raise ValueError(
-                f"bandit must be a name, or the beginning of names and a star, got {one[:50]!r}."
+                f"bandit must be a name, or the beginning of names and a star, got "
+                f"{pattern[:50]!r}."
             )
     if len(bandits) > _MOST_PATTERNS:
         raise ValueError(
