@@ -89,8 +89,10 @@ def pytest_addoption(parser):
     )
 
 
-# What may be missing for all that: other people's libraries, and the right to mount file systems.
-OPTIONAL = re.compile(r"test_peers\.py|needs the right to mount|needs unshare")
+# What may be missing for all that: packages and logs of others, and the right to mount.
+OPTIONAL = re.compile(
+    r"test_peers\.py|needs the right to mount|needs unshare|needs the logs that a"
+)
 
 
 def _refuse_skip(config: pytest.Config, report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -58,7 +58,8 @@ def test_json_is_one_array_and_nothing_else():
     assert done.returncode == 0
     rows = json.loads(done.stdout)
     assert [row["policy"] for row in rows] == ["ocucb:alpha=1,psi=2", "ucb:constant=2"]
-    keys = "policy horizon runs mean_regret stderr quantiles mean_pulls engine seconds".split()
+    keys = "policy horizon runs mean_regret stderr quantiles mean_pulls".split()
+    keys += "pulls_deviation coverage engine seconds".split()
     keys += "deviation failure wrong simple_regret stopped stopping_time".split()
     keys += (
         "change since_change recovery sampling control_variates effective_runs mean_weight".split()

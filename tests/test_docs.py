@@ -191,6 +191,7 @@ _NOT_RUN = {
     "bibtex": {"docs/about/citing.md"},
     "cpp": {"docs/coming-from.md"},
     "ini": {"docs/howto/production.md"},
+    "js": {"docs/service.md"},
     "py": {"docs/coming-from.md", "docs/service.md"},
     "sh": {"docs/service.md", "docs/howto/logs.md"},
     "text": {name_of(page) for page in PAGES},  # commands that take hours or several machines

@@ -76,8 +76,8 @@ def newer(path):
         (overwritten, "is damaged .* move it away and run again, or rescue"),
         (of_another_program, "is not an ocucb store"),
         (plain_database, "is not an ocucb store"),
-        (older, "written by an older ocucb .format 1; this version reads 7.; use that version, or"),
-        (newer, "written by a newer ocucb .format 99; this version reads 7"),
+        (older, "written by an older ocucb .format 1; this version reads 8.; use that version, or"),
+        (newer, "written by a newer ocucb .format 99; this version reads 8"),
     ],
 )
 def test_what_is_no_store_is_left_alone(tmp_path, harm, words):

@@ -132,7 +132,9 @@ def test_lai_robbins_has_the_divergence_of_the_rewards():
     assert found.covers(ocucb.bernoulli([0.5, 0.4]))
     assert not found.covers(ocucb.gaussian([0.5, 0.4]))
     assert theory.lai_robbins([1.0, 0.5], n, rewards="bernoulli").value == 0.0  # found out at once
-    with pytest.raises(ValueError, match="rewards must be 'gaussian' or 'bernoulli', got 'uni"):
+    with pytest.raises(
+        ValueError, match="rewards must be 'gaussian', 'bernoulli' or 'exponential', got 'uni"
+    ):
         theory.lai_robbins(means, n, rewards="uniform")
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1\.5"):
         theory.lai_robbins([0.5, 1.5], n, rewards="bernoulli")

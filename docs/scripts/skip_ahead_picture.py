@@ -101,7 +101,8 @@ def play() -> None:
     run = kernel_of(policy.family, problem.rewards, skip.ENGINE).start(game, key, 0)
     outcome = new_outcome(1, game)
     draw_reward = plain(engine_run.draw_by_mean, draw=problem.rewards.draw)
-    pull = plain(engine_run.pull, draw_reward=draw_reward, takes_variance=False, has_contexts=False)
+    slots = {"takes_variance": False, "notes_reward": False, "has_contexts": False}
+    pull = plain(engine_run.pull, draw_reward=draw_reward, **slots)
     done = plain(engine_run.play_each_once, pull=pull)(game, run, outcome, 0)
     run.rounds[0] = problem.arms
     play_run = plain(skip.play_nonincreasing, **functions, play_leader=watched_play_leader)

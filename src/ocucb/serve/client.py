@@ -323,9 +323,9 @@ class Client:
 
         Examples
         --------
-        >>> bandit.switch("ucb-tuned")
+        >>> bandit.switch("normal-thompson")
         >>> bandit.summary()["label"]
-        'UCB-tuned'
+        'Thompson sampling (normal)'
         """
         self._call("PATCH", "", {"policy": policy})
 
@@ -340,11 +340,9 @@ class Client:
 
         Examples
         --------
-        >>> with Client(url, "clicks", token) as clicks:
-        ...     clicks.create(["red", "green"], bounds=[0, 1])
-        ...     clicks.tell_prior([{"arm": "red", "pulls": 200, "sum": 17}])
-        ...     clicks.ask().arm
-        'green'
+        >>> bandit.tell_prior([{"arm": "red", "pulls": 200, "mean": 0.1, "variance": 0.09}])
+        >>> {arm["arm"]: arm["pulls"] for arm in bandit.summary()["arms"]}["red"] >= 200
+        True
         """
         self._call("POST", "/prior", list(prior), **{"Idempotency-Key": uuid.uuid4().hex})
 

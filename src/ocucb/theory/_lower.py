@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from .._text import to_count, to_float
+from .._text import listed, to_count, to_float
 from .._types import Floats
 from .._vectors import Numbers
 from ..problems import gaussian, of_kind
@@ -199,7 +199,7 @@ def lai_robbins(
     sigma : float, optional
         Standard deviation of Gaussian rewards; Bernoulli rewards have none to choose.
     rewards : str, optional
-        Kind of reward: "gaussian" or "bernoulli".
+        Kind of reward: "gaussian", "bernoulli" or "exponential".
 
     Examples
     --------
@@ -211,7 +211,7 @@ def lai_robbins(
     """
     known = [kind.name for kind in one_parameter_kinds()]
     if rewards not in known:
-        raise ValueError(f"rewards must be {' or '.join(map(repr, known))}, got {rewards!r}.")
+        raise ValueError(f"rewards must be {listed(map(repr, known), 'or')}, got {rewards!r}.")
     checked = instance(means, horizon, sigma)
     problem = of_kind(rewards, means)
     divergence = problem.rewards.divergence
