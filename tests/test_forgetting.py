@@ -8,6 +8,7 @@ import pytest
 
 import ocucb
 from helpers import play_steps
+from ocucb.engine import choose_engine, forgetting
 from ocucb.policies import FAMILIES, parse_policy
 from policy_table import TABLE
 
@@ -49,6 +50,16 @@ def test_all_policies_play_what_their_twins_play(name, problem):
     if problem.rewards.name in TABLE[name].rewards:
         for forget in (0.95, 30):
             compare(name, problem, forget)
+
+
+@pytest.mark.parametrize("problem", [GAUSSIAN, CLICKS], ids=lambda p: p.rewards.name)
+@pytest.mark.parametrize("name", FORGETFUL)
+def test_no_other_engine_plays_a_policy_that_forgets(name, problem):
+    """Leaps would forget nothing, without a word."""
+    if problem.rewards.name in TABLE[name].rewards:
+        policy = FAMILIES[name](forget=0.99)
+        for horizon in (20, 10_000):
+            assert choose_engine(policy, problem, horizon, "auto") is forgetting.ENGINE
 
 
 def test_who_can_forget():

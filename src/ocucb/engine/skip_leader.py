@@ -179,6 +179,8 @@ def obstacle(policy: Policy, problem: Problem, horizon: int) -> str | None:
     """Return why this engine cannot play a policy, or None if it can."""
     rule = policy.family.rule
     assert isinstance(rule, ChoiceRule)
+    if policy.forget is not None:
+        return "it forgets"
     if rule.challenger_index is None:
         return "it does not declare who challenges the leader (challenger_index=)"
     if rule.takes_variance:
