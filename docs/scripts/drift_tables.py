@@ -48,8 +48,9 @@ def scenarios() -> dict[str, ocucb.Problem]:
 
 def played() -> dict[str, ocucb.SimulationResult]:
     """Return the results by scenario."""
+    rounds = range(HORIZON // 50, HORIZON + 1, HORIZON // 50)
     return {
-        name: ocucb.simulate(PLAYERS, problem, HORIZON, RUNS, rng=1)
+        name: ocucb.simulate(PLAYERS, problem, HORIZON, RUNS, rng=1, checkpoints=rounds)
         for name, problem in scenarios().items()
     }
 
