@@ -22,7 +22,8 @@ LOWEST := .venv-lowest/bin
 QUICK := $(addprefix tests/test_,architecture.py layers.py policies.py problems.py results.py threads.py \
   cli.py::test_wrong_input_is_one_sentence_and_status_2 live_state.py::test_goes_on_bit_for_bit_after_a_load \
   simulation.py::test_horizons_up_to_the_number_of_arms simulation.py::test_wrong_input \
-  numbers.py::test_numbers_are_those_of_this_numerical_version)
+  numbers.py::test_numbers_are_those_of_this_numerical_version \
+  sweeps.py::test_runs_are_shared_among_horizons_only_if_formulas_do_not_mention_them)
 BOUNDS := .venv-lowest/constraints.txt
 SITE := docs/_build/html
 
