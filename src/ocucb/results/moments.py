@@ -74,7 +74,7 @@ class Runs:
         spread: Floats | None = None,
     ) -> None:
         self.weights, self.pulls = weights, outcome.pulls
-        self.pull_centres = np.rint(outcome.pulls.mean(axis=0))
+        self.pull_centres: Floats = np.rint(outcome.pulls.mean(axis=0))
         self.pull_powers = _pull_powers(outcome.pulls - self.pull_centres, weights)
         self.covered = _covered(outcome, weights, spread)
         self.luck = np.zeros((len(weights), len(LUCK)))
